@@ -1,0 +1,49 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "cache/object.h"
+
+namespace secondsight::cache {
+
+/// Where a newcomer starts (the paper's ghost queue is the admission filter's answer).
+enum class Newcomer : std::uint8_t { First, SeenBefore };
+
+/// The RAM cache in front of the disk; it also stages bodies that were seen once.
+///
+/// S3-FIFO (Yang et al., SOSP 2023): a small FIFO takes a tenth of the bytes, a main FIFO the rest. An
+/// object leaves the small queue for the main one if it was used since it came, else for good; the main
+/// queue reinserts what was used (two-bit counter). SeenBefore starts in main.
+/// Bounded in bytes, every overhead counted. Sharded by fingerprint, as many shards as the size
+/// allows (a shard is at least 16 MiB), a mutex each; a hit takes the shard's lock, copies one
+/// shared_ptr and writes no list. Thread-safe.
+class MemoryTier {
+ public:
+  explicit MemoryTier(std::uint64_t capacity_bytes);
+  ~MemoryTier();
+
+  /// The object of exactly that key, marked used. Null: none.
+  ObjectPtr find(const CacheKey&) noexcept;
+  /// Same, without marking it used.
+  ObjectPtr peek(const CacheKey&) const noexcept;
+  /// Replaces what has the key (keeping its place). Objects above object_bytes_max() are ignored.
+  void insert(ObjectPtr, Newcomer);
+  void erase(const CacheKey&) noexcept;
+
+  /// The largest object worth keeping: an eighth of a shard, at most 4 MiB.
+  std::uint64_t object_bytes_max() const noexcept;
+  std::uint64_t bytes() const noexcept;
+  std::uint64_t objects() const noexcept;
+  std::uint64_t evictions() const noexcept;
+  std::uint64_t capacity_bytes() const noexcept;
+
+ private:
+  struct Shard;
+  std::uint64_t capacity_bytes_;
+  std::size_t shard_count_;
+  std::unique_ptr<Shard[]> shards_;
+};
+
+}  // namespace secondsight::cache

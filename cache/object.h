@@ -1,0 +1,46 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/policy/facts.h"
+#include "cache/policy/fields.h"
+#include "cache/key.h"
+
+namespace secondsight::cache {
+
+/// One piece of a body: written once, then shared unchanged by flights, readers and the writer.
+using Chunk = std::vector<std::byte>;
+using ChunkPtr = std::shared_ptr<const Chunk>;
+
+/// A response head as kept: end-to-end fields only, without Age (which is computed). Immutable once
+/// shared.
+struct ObjectHead {
+  int status = 0;
+  std::string reason;
+  policy::FieldBlock fields;
+  policy::ResponseFacts facts;
+  policy::ExchangeTimes times{};
+};
+
+/// A whole response in memory. Immutable but for its two marks.
+struct Object {
+  CacheKey key;
+  std::shared_ptr<const ObjectHead> head;  // shared with the refreshed copies of the same body
+  std::vector<ChunkPtr> body;
+  std::uint64_t body_bytes = 0;
+  bool is_vary_marker = false;  // no response: head->facts.vary says how to find the variants
+
+  /// Whether the disk has it or the writer has taken it. Relaxed: set twice at worst means written
+  /// twice.
+  mutable std::atomic<bool> on_disk{false};
+
+  /// All it costs in RAM, allocator overhead estimated.
+  std::uint64_t memory_bytes() const noexcept;
+};
+using ObjectPtr = std::shared_ptr<const Object>;
+
+}  // namespace secondsight::cache

@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cache/policy/fields.h"
+
+namespace secondsight::cache::policy {
+
+/// Text that two requests share exactly if a response with this Vary may answer both: each nominated
+/// field with its joined, whitespace-normalised value, or its absence. Names are length-prefixed, so
+/// that no two different requests give one text. RFC 9111 4.1.
+std::string vary_text(const std::vector<std::string>& vary, const FieldBlock& request);
+
+}  // namespace secondsight::cache::policy

@@ -1,0 +1,13 @@
+# Everything comes from Debian 12 packages; the Makefile installs them.
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(CURL 7.88 REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS url json iostreams program_options)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
+if(BUILD_TESTING)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,65 @@
+# What every target of ours is compiled with, and how a layer and its tests are declared.
+add_library(project_options INTERFACE)
+target_compile_features(project_options INTERFACE cxx_std_20)
+target_compile_options(project_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wcast-qual
+  $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wuseless-cast>)
+
+set(SECONDSIGHT_SANITIZE "" CACHE STRING "address,undefined | thread | (empty)")
+if(SECONDSIGHT_SANITIZE)
+  target_compile_options(project_options INTERFACE
+    -fsanitize=${SECONDSIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(project_options INTERFACE -fsanitize=${SECONDSIGHT_SANITIZE})
+  if(SECONDSIGHT_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(project_options INTERFACE -Wno-tsan)  # fences inside Boost headers
+  endif()
+endif()
+
+option(SECONDSIGHT_LINT "run clang-tidy on every file that is compiled" OFF)
+if(SECONDSIGHT_LINT)
+  find_program(CLANG_TIDY NAMES clang-tidy-14 clang-tidy REQUIRED)
+  set(CMAKE_CXX_CLANG_TIDY ${CLANG_TIDY} --quiet)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT SECONDSIGHT_LINT)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  # Without this option g++ embeds a time stamp in precompiled headers and ccache never hits.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  endif()
+endif()
+
+# secondsight_library(<name> SOURCES .. HEADERS .. DEPS .. PRECOMPILE ..)
+# A layer; DEPS is all that it may see. Each of HEADERS must compile alone (checked by the lint preset).
+function(secondsight_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;DEPS;PRECOMPILE")
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_sources(${name} PUBLIC
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
+  target_link_libraries(${name} PUBLIC ${arg_DEPS} PRIVATE project_options)
+  if(arg_PRECOMPILE AND NOT SECONDSIGHT_LINT)
+    target_precompile_headers(${name} PRIVATE ${arg_PRECOMPILE})
+  endif()
+endfunction()
+
+# secondsight_test(<name> SOURCES .. DEPS .. [LABELS ..] [TIMEOUT seconds])
+# One GoogleTest program of a layer; each TEST becomes a ctest case.
+function(secondsight_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest_main project_options)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  if(NOT SECONDSIGHT_LINT)
+    target_precompile_headers(${name} PRIVATE <gtest/gtest.h> <gmock/gmock.h> <string> <vector> <memory> <functional>)
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()

@@ -1,0 +1,88 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cache/policy/fields.h"
+#include "config/clock.h"
+#include "config/metrics.h"
+#include "config/settings.h"
+#include "proxy/asio.h"
+#include "proxy/body.h"
+
+namespace secondsight::proxy {
+
+/// What is sent to the origin. `fields` are end-to-end and complete (Host, Via included); the client adds
+/// only Connection and message framing.
+struct OriginRequest {
+  std::string method;
+  std::string target;
+  cache::policy::FieldBlock fields;
+  BodySource* body = nullptr;                   // pulled on this worker while the fetch lives
+  std::optional<std::uint64_t> content_length;  // of the body; empty with a body: chunked
+};
+
+/// A final response head from the origin: checked as strictly as a client's request.
+struct OriginHead {
+  int status = 0;
+  std::string reason;
+  int version = 11;                  // 10, 11 or 20
+  cache::policy::FieldBlock fields;  // as received, all of them (hop-by-hop ones included)
+  std::optional<std::uint64_t> content_length;
+};
+
+/// How a fetch failed; decides between 502 and 504, and whether another origin may be tried.
+enum class OriginError : std::uint8_t {
+  None,
+  Unreachable,      // no connection: refused, unreachable, name not found. Nothing was sent. 502
+  ConnectTimeout,   // 504
+  ResponseTimeout,  // no response head in time, or no body bytes in time. 504
+  Disconnected,     // the origin closed before a whole head. 502, never sent again
+  Malformed,        // bad head, bad framing, too large a head. 502
+  Truncated,        // the body ended before its length or its last chunk
+  RequestBody,      // the client's body failed
+  Cancelled,        // we did
+};
+std::string_view to_string(OriginError) noexcept;
+
+/// Takes one response as it comes. Called on the worker's thread, never from within start() or cancel().
+class OriginReceiver {
+ public:
+  enum class Flow : std::uint8_t { Go, Pause };
+  virtual ~OriginReceiver() = default;
+  virtual void on_head(OriginHead&& head) = 0;
+  /// Bytes without framing. Pause stops delivery after these until resume(); these count as taken.
+  virtual Flow on_body(std::span<const std::byte> bytes) = 0;
+  /// The last call: None when the whole body came.
+  virtual void on_done(OriginError error) = 0;
+};
+
+/// One fetch under way. Destroying it cancels it: its connection is closed, not pooled, and the receiver
+/// is not called again.
+class OriginFetch {
+ public:
+  virtual ~OriginFetch() = default;
+  virtual void resume() = 0;  // after Flow::Pause; harmless otherwise
+};
+
+/// One worker's way to the origins: pooled connections, HTTP/1.1 (and 2 over TLS). Never sends a request
+/// twice that an origin may have received; a refused connection tries the next origin.
+class OriginClient {
+ public:
+  virtual ~OriginClient() = default;
+  /// `receiver` must outlive the fetch.
+  virtual std::unique_ptr<OriginFetch> start(OriginRequest request, OriginReceiver& receiver) = 0;
+  /// Ends fetches whose time is over. Called about ten times a second by the worker.
+  virtual void tick(SteadyTime now) = 0;
+};
+
+/// libcurl's multi interface driven by `io`. All on io's one thread; destroyed on it, or after it ended.
+std::unique_ptr<OriginClient> make_curl_origin_client(net::io_context& io, const OriginSettings&,
+                                                      const Clock&, Metrics&);
+
+}  // namespace secondsight::proxy

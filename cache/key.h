@@ -5,6 +5,7 @@
 
 #include "admission/fingerprint.h"
 #include "cache/policy/fields.h"
+#include "config/clock.h"
 
 namespace secondsight::cache {
 
@@ -18,9 +19,10 @@ class CacheKey {
   static CacheKey primary(std::string_view scheme, std::string_view host, std::string_view target,
                           const admission::FingerprintSeed&);
 
-  /// The key of the variant of this primary key that `request` selects.
-  CacheKey variant(const std::vector<std::string>& vary, const policy::FieldBlock& request,
-                   const admission::FingerprintSeed&) const;
+  /// The key of the variant of this primary key that `request` selects. `epoch` sets apart what was stored
+  /// before the resource was last invalidated; the epoch's zero: never.
+  CacheKey variant(const std::vector<std::string>& vary, WallTime epoch,
+                   const policy::FieldBlock& request, const admission::FingerprintSeed&) const;
 
   const std::string& text() const noexcept { return text_; }
   const admission::Fingerprint& fingerprint() const noexcept { return fingerprint_; }

@@ -26,8 +26,15 @@ struct ObjectHead {
   policy::ExchangeTimes times{};
 };
 
-/// A whole response in memory. Immutable but for its two marks.
+/// A whole response in memory. Immutable but for its mark.
 struct Object {
+  Object(CacheKey object_key, std::shared_ptr<const ObjectHead> object_head,
+         std::vector<ChunkPtr> object_body = {}, std::uint64_t object_body_bytes = 0)
+      : key(std::move(object_key)),
+        head(std::move(object_head)),
+        body(std::move(object_body)),
+        body_bytes(object_body_bytes) {}
+
   CacheKey key;
   std::shared_ptr<const ObjectHead> head;  // shared with the refreshed copies of the same body
   std::vector<ChunkPtr> body;

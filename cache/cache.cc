@@ -1,0 +1,297 @@
+#include "cache/cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cache/policy/read_facts.h"
+#include "config/check.h"
+#include "config/log.h"
+#include "config/units.h"
+
+namespace secondsight::cache {
+namespace {
+
+using namespace literals;
+
+/// Without a memory tier, bodies up to this size are still gathered whole before they are written.
+constexpr std::uint64_t kWholeBodyBytesWithoutTier = 256_KiB;
+
+/// With a memory tier a freshened head lives there; a record on disk for a shorter lifetime than this
+/// would be written again and again.
+constexpr Seconds kLifetimeWorthARecord{60};
+
+boost::system::error_code gone() {
+  return make_error_code(boost::system::errc::no_such_file_or_directory);
+}
+
+/// The other way of store_writer's head_text(). Null when the text is damaged.
+std::shared_ptr<const ObjectHead> read_head(const log::RecordHead& record) {
+  const std::string_view text = record.head;
+  const auto reason_end = text.find("\r\n");
+  if (reason_end == std::string_view::npos) return nullptr;
+  auto fields = policy::FieldBlock::from_text(text.substr(reason_end + 2));
+  if (!fields) return nullptr;
+  auto head = std::make_shared<ObjectHead>();
+  head->status = record.status;
+  head->reason = text.substr(0, reason_end);
+  head->fields = std::move(*fields);
+  head->facts = policy::read_facts(head->status, head->fields);
+  head->times = record.times;
+  return head;
+}
+
+}  // namespace
+
+std::vector<log::PartRef> body_parts(const DiskObject& object) {
+  if (object.entry.kind == log::RecordKind::Object)
+    return {{object.entry.location, object.body_bytes}};
+  return object.body->head().parts;
+}
+
+Cache::Cache(const CacheSettings& settings, admission::AdmissionPolicy& policy,
+             const admission::FingerprintSeed& seed, Metrics& metrics)
+    : settings_(settings),
+      policy_(policy),
+      seed_(seed),
+      metrics_(metrics),
+      unreadable_(metrics.counter("secondsight_unreadable_objects_total",
+                                  "Stored objects dropped because a read failed or a checksum "
+                                  "did not match.")) {
+  if (settings.memory_bytes > 0) memory_ = std::make_unique<MemoryTier>(settings.memory_bytes);
+  for (std::size_t i = 1; i < kDetailCount; ++i) {
+    const auto detail = static_cast<Detail>(i);
+    if (detail == Detail::Disk) continue;
+    decisions_[i] = &metrics.counter("secondsight_admissions_total",
+                                     "Decisions about writing a response to disk, by reason.",
+                                     {{"reason", std::string(to_string(detail))}});
+  }
+}
+
+Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::FileSystem* files,
+                                           admission::AdmissionPolicy& policy,
+                                           const admission::FingerprintSeed& seed,
+                                           Metrics& metrics) {
+  std::unique_ptr<Cache> cache(new Cache(settings, policy, seed, metrics));
+  if (files != nullptr) {
+    Index& index = cache->index_;
+    auto log = log::ObjectLog::open(
+        *files,
+        {.capacity_bytes = settings.disk_bytes,
+         .segment_bytes = log::ObjectLog::segment_bytes_for(settings.disk_bytes),
+         .seed_id = seed.id()},
+        [&index](const admission::Fingerprint& fingerprint, log::RecordKind kind,
+                 const log::Location& at) {
+          switch (kind) {
+            case log::RecordKind::Object:
+            case log::RecordKind::LargeObject:
+            case log::RecordKind::VaryMarker:
+              index.insert(fingerprint, {at, kind});
+              break;
+            case log::RecordKind::Tombstone:
+              index.erase(fingerprint);
+              break;
+            case log::RecordKind::Part:
+              break;  // visible through its LargeObject only
+          }
+        });
+    if (!log) return log.error();
+    cache->log_ = std::move(*log);
+    cache->writer_ = std::make_unique<StoreWriter>(*cache->log_, index, cache->memory_.get(),
+                                                   settings.write_queue, metrics);
+  }
+  return cache;
+}
+
+Cache::~Cache() { stop(); }
+
+void Cache::stop() {
+  if (writer_) writer_->stop();
+}
+
+void Cache::drain() {
+  if (writer_) writer_->drain();
+}
+
+void Cache::try_disk_again() noexcept {
+  if (writer_) writer_->try_disk_again();
+}
+
+ObjectPtr Cache::find_in_memory(const CacheKey& key) noexcept {
+  if (memory_) {
+    if (ObjectPtr object = memory_->find(key)) return object;
+  }
+  return writer_ ? writer_->find_pending(key) : nullptr;
+}
+
+Result<DiskObject> Cache::open_object(const CacheKey& key, const Index::Entry& entry,
+                                      log::ReadMode mode) {
+  auto reader = log_->open_object(entry.location, mode);
+  if (!reader) {
+    if (reader.error() != boost::system::errc::resource_unavailable_try_again)
+      note_unreadable(key, entry, reader.error());
+    return reader.error();
+  }
+  const log::RecordHead& record = (*reader)->head();
+  if (record.key != key.text()) return gone();  // another key with this fingerprint: a plain miss
+  DiskObject object;
+  object.head = read_head(record);
+  if (!object.head) {
+    const auto error = make_error_code(boost::system::errc::bad_message);
+    note_unreadable(key, entry, error);
+    return error;
+  }
+  object.body_bytes = record.body_bytes;
+  object.is_vary_marker = record.kind == log::RecordKind::VaryMarker;
+  object.entry = entry;
+  object.body = std::move(*reader);
+  return object;
+}
+
+void Cache::note_unreadable(const CacheKey& key, const Index::Entry& entry,
+                            const boost::system::error_code& error) {
+  index_.erase_at(key.fingerprint(), entry.location);
+  if (error == boost::system::errc::no_such_file_or_directory) return;  // reclaimed, not damaged
+  unreadable_.add();
+  log_line(LogLevel::Warning, "stored object dropped",
+           {{"key", key.text()}, {"error", error.message()}});
+}
+
+Sighting Cache::sight(const CacheKey& key, std::optional<std::uint64_t> body_bytes) noexcept {
+  const admission::Verdict verdict = policy_.sight(key.fingerprint());
+  Sighting sighting;
+  switch (verdict) {
+    case admission::Verdict::Always: sighting.detail = Detail::Always; break;
+    case admission::Verdict::Repeat: sighting.detail = Detail::Repeat; break;
+    case admission::Verdict::FirstSighting: sighting.detail = Detail::FirstSighting; break;
+    case admission::Verdict::Never: sighting.detail = Detail::Never; break;
+  }
+  // What is on disk was sighted before, even if the filter has forgotten: its successor replaces it.
+  if (sighting.detail == Detail::FirstSighting && index_.find(key.fingerprint()))
+    sighting.detail = Detail::Repeat;
+  if (is_admitted(sighting.detail)) {
+    if (body_bytes.value_or(0) > settings_.max_object) {
+      sighting.detail = Detail::TooLarge;
+    } else if (!writer_) {
+      sighting.detail = Detail::NoDisk;
+    } else if (body_bytes.value_or(0) > settings_.disk_bytes / 2) {
+      sighting.detail = Detail::TooLarge;  // it would push itself out of the ring
+    } else {
+      sighting.admitted = Admitted(sighting.detail);
+    }
+  }
+  count(sighting.detail);
+  return sighting;
+}
+
+bool Cache::promote(const ObjectPtr& object) {
+  if (!writer_ || object->on_disk.exchange(true, std::memory_order_relaxed)) return false;
+  if (policy_.sight(object->key.fingerprint()) == admission::Verdict::Never) return false;
+  const Detail refusal = writer_->store(object);
+  if (refusal != Detail::None) object->on_disk.store(false, std::memory_order_relaxed);
+  count(refusal == Detail::None ? Detail::Memory : refusal);
+  return refusal == Detail::None;
+}
+
+void Cache::keep(const ObjectPtr& object, Newcomer newcomer) {
+  if (memory_) memory_->insert(object, newcomer);
+}
+
+void Cache::note_disk_hit(const CacheKey& key) noexcept { policy_.sight(key.fingerprint()); }
+
+Detail Cache::store(Admitted /*permission*/, const ObjectPtr& object) {
+  object->on_disk.store(true, std::memory_order_relaxed);
+  const Detail refusal = writer_->store(object);
+  if (refusal == Detail::None) return refusal;
+  object->on_disk.store(false, std::memory_order_relaxed);
+  count(refusal);
+  return refusal;
+}
+
+std::shared_ptr<Fill> Cache::begin_fill(Admitted /*permission*/, const CacheKey& key,
+                                        std::function<void()> on_progress, Detail& refusal) {
+  auto fill = writer_->begin_fill(key, std::move(on_progress), refusal);
+  if (!fill) count(refusal);
+  return fill;
+}
+
+std::uint64_t Cache::fill_part_bytes() const noexcept {
+  return std::min<std::uint64_t>(StoreWriter::kFillPartBytes, log_->part_body_bytes_max());
+}
+
+void Cache::refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head) {
+  auto fresh = std::make_shared<Object>(old->key, std::move(head), old->body, old->body_bytes);
+  fresh->on_disk.store(old->on_disk.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  keep(fresh, Newcomer::SeenBefore);
+}
+
+void Cache::refresh(const CacheKey& key, const Index::Entry& old, std::vector<log::PartRef> parts,
+                    std::shared_ptr<const ObjectHead> head, Seconds lifetime) {
+  if (memory_ && lifetime < kLifetimeWorthARecord) return;
+  writer_->refresh(key, std::move(head), old, std::move(parts));
+}
+
+ObjectPtr Cache::make_marker(const CacheKey& primary, const std::vector<std::string>& vary,
+                             WallTime epoch) const {
+  std::string text;
+  for (const std::string& name : vary) text.append(text.empty() ? "" : ", ").append(name);
+  auto head = std::make_shared<ObjectHead>();
+  head->fields.add("Vary", text);
+  head->facts = policy::read_facts(0, head->fields);
+  head->times.response_received = epoch;
+  auto marker = std::make_shared<Object>(primary, std::move(head));
+  marker->is_vary_marker = true;
+  return marker;
+}
+
+ObjectPtr Cache::note_vary(const CacheKey& primary, ObjectPtr known,
+                           const std::vector<std::string>& vary) {
+  // What was known when the fetch began may have been replaced since, by an invalidation for one.
+  if (ObjectPtr current = find_in_memory(primary); current && current->is_vary_marker) known = current;
+  if (!known && vary.empty()) return nullptr;
+  std::vector<std::string> names = vary;
+  if (known) {
+    const auto& old = known->head->facts.vary;
+    names.insert(names.end(), old.begin(), old.end());
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    if (names == old) return known;
+  }
+  ObjectPtr marker =
+      make_marker(primary, names, known ? known->head->times.response_received : WallTime{});
+  keep(marker, Newcomer::SeenBefore);
+  return marker;
+}
+
+void Cache::persist_marker(const ObjectPtr& marker) {
+  if (!writer_ || marker->on_disk.exchange(true, std::memory_order_relaxed)) return;
+  if (writer_->store(marker) != Detail::None)
+    marker->on_disk.store(false, std::memory_order_relaxed);
+}
+
+CacheKey Cache::variant_key(const CacheKey& primary, const Object& marker,
+                            const policy::FieldBlock& request) const {
+  return primary.variant(marker.head->facts.vary, marker.head->times.response_received, request,
+                         seed_);
+}
+
+void Cache::invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now) {
+  if (memory_) memory_->erase(primary);
+  if (marker) {
+    // A new epoch gives every variant a new key: none of the stored ones can be found any more.
+    const ObjectPtr fresh = make_marker(primary, marker->head->facts.vary, now);
+    keep(fresh, Newcomer::SeenBefore);
+    persist_marker(fresh);
+  } else if (writer_ && (index_.find(primary.fingerprint()) || writer_->find_pending(primary))) {
+    writer_->remove(primary);
+  }
+}
+
+std::uint64_t Cache::whole_body_bytes_max() const noexcept {
+  return memory_ ? memory_->object_bytes_max() : kWholeBodyBytesWithoutTier;
+}
+
+void Cache::count(Detail detail) noexcept {
+  if (Counter* const counter = decisions_[static_cast<std::size_t>(detail)]) counter->add();
+}
+
+}  // namespace secondsight::cache

@@ -1,0 +1,167 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "admission/admission_policy.h"
+#include "cache/detail.h"
+#include "cache/fill.h"
+#include "cache/index.h"
+#include "cache/key.h"
+#include "cache/log/object_log.h"
+#include "cache/memory_tier.h"
+#include "cache/object.h"
+#include "cache/store_writer.h"
+#include "config/metrics.h"
+#include "config/settings.h"
+
+namespace secondsight::cache {
+
+/// A stored response on disk, its head read: `body` gives its bytes.
+struct DiskObject {
+  std::shared_ptr<const ObjectHead> head;
+  std::unique_ptr<log::ObjectReader> body;
+  std::uint64_t body_bytes = 0;
+  bool is_vary_marker = false;
+  Index::Entry entry;
+};
+
+/// Where the body of a stored object is.
+std::vector<log::PartRef> body_parts(const DiskObject& object);
+
+/// Permission to write one response: made by Cache::sight() and Cache::promote() only, so that nothing
+/// reaches the disk around the admission policy.
+class Admitted {
+ public:
+  Detail reason() const noexcept { return reason_; }
+
+ private:
+  friend class Cache;
+  explicit Admitted(Detail reason) noexcept : reason_(reason) {}
+  Detail reason_;
+};
+
+/// What one sighting decided. `admitted` is empty when refused; `detail` says why in either case.
+struct Sighting {
+  Detail detail = Detail::None;
+  std::optional<Admitted> admitted;
+};
+
+/// Memory tier, index, log and admission as one cache. Owns the tier, the index, the log and the writer
+/// thread; borrows the rest. Thread-safe. Only open_object() with ReadMode::Blocking blocks: call it on
+/// a disk thread.
+class Cache {
+ public:
+  /// `files` null: memory only. Replays the log into the index. Errors: those of ObjectLog::open.
+  static Result<std::unique_ptr<Cache>> open(const CacheSettings& settings, log::FileSystem* files,
+                                             admission::AdmissionPolicy& policy,
+                                             const admission::FingerprintSeed& seed, Metrics& metrics);
+  ~Cache();
+
+  /// Starts the memory accesses that a look-up will need.
+  void prefetch(const CacheKey& key) const noexcept { policy_.prefetch(key.fingerprint()); }
+
+  // --- look-up
+  /// In the memory tier, or on its way to disk. Null: neither.
+  ObjectPtr find_in_memory(const CacheKey& key) noexcept;
+  /// Says "no" without disk access.
+  std::optional<Index::Entry> find_on_disk(const CacheKey& key) const noexcept {
+    return index_.find(key.fingerprint());
+  }
+  /// Errors: resource_unavailable_try_again (PageCacheOnly: call again on a disk thread). Anything else
+  /// means the object is gone: it was counted and leaves the index, so it is a miss from now on.
+  Result<DiskObject> open_object(const CacheKey& key, const Index::Entry& entry, log::ReadMode mode);
+  /// A body block of an object could not be read: counted, the object leaves the index.
+  void note_unreadable(const CacheKey& key, const Index::Entry& entry,
+                       const boost::system::error_code& error);
+
+  // --- admission
+  /// Counts one sighting of a storable response and decides. `body_bytes` empty: not known yet.
+  Sighting sight(const CacheKey& key, std::optional<std::uint64_t> body_bytes) noexcept;
+  /// A hit on disk keeps the key remembered, so that what is popular is admitted at once after it was
+  /// reclaimed.
+  void note_disk_hit(const CacheKey& key) noexcept;
+  /// A hit in memory: the second sighting of an object that is not on disk yet. Writes it and returns
+  /// true, if the policy and the writer agree.
+  bool promote(const ObjectPtr& object);
+
+  // --- storing
+  /// Keeps a whole body in the memory tier, as far as it fits.
+  void keep(const ObjectPtr& object, Newcomer newcomer);
+  /// Hands a whole object to the writer. None, or why it was refused.
+  Detail store(Admitted admitted, const ObjectPtr& object);
+  /// Opens a fill for a body that does not fit in memory; null with the refusal.
+  std::shared_ptr<Fill> begin_fill(Admitted admitted, const CacheKey& key,
+                                   std::function<void()> on_progress, Detail& refusal);
+  void append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr> pieces, std::uint64_t bytes) {
+    writer_->append(fill, std::move(pieces), bytes);
+  }
+  void commit(const std::shared_ptr<Fill>& fill, std::shared_ptr<const ObjectHead> head) {
+    writer_->commit(fill, std::move(head));
+  }
+  void abandon(const std::shared_ptr<Fill>& fill) { writer_->abandon(fill); }
+  /// The largest part of a fill.
+  std::uint64_t fill_part_bytes() const noexcept;
+
+  /// The stored response was validated: the new head goes with the old body, in memory, ...
+  void refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head);
+  /// ... and on disk, where its new lifetime is worth a small record.
+  void refresh(const CacheKey& key, const Index::Entry& old, std::vector<log::PartRef> parts,
+               std::shared_ptr<const ObjectHead> head, Seconds lifetime);
+  /// What is to be known of how responses of this primary key vary: `known` (may be null) with the fields
+  /// of `vary` added. Null when neither names a field. Kept in memory; on disk after persist_marker().
+  ObjectPtr note_vary(const CacheKey& primary, ObjectPtr known,
+                      const std::vector<std::string>& vary);
+  void persist_marker(const ObjectPtr& marker);
+  /// The key of the variant that this request selects.
+  CacheKey variant_key(const CacheKey& primary, const Object& marker,
+                       const policy::FieldBlock& request) const;
+  /// An unsafe request changed the resource (RFC 9111 4.4): no stored response of it is used again, of no
+  /// variant either (`marker` null: it has none).
+  void invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now);
+
+  /// The largest body worth collecting whole in memory before it is kept or written.
+  std::uint64_t whole_body_bytes_max() const noexcept;
+  std::uint64_t max_object() const noexcept { return settings_.max_object; }
+  const admission::FingerprintSeed& seed() const noexcept { return seed_; }
+
+  // --- numbers for metrics
+  std::uint64_t objects_on_disk() const noexcept { return index_.objects(); }
+  std::uint64_t index_bytes() const noexcept { return index_.memory_bytes(); }
+  std::uint64_t disk_bytes() const noexcept { return log_ ? log_->bytes_on_disk() : 0; }
+  std::uint64_t memory_bytes() const noexcept { return memory_ ? memory_->bytes() : 0; }
+  std::uint64_t memory_objects() const noexcept { return memory_ ? memory_->objects() : 0; }
+  std::uint64_t writer_queue_bytes() const noexcept { return writer_ ? writer_->queue_bytes() : 0; }
+  log::LogCounters log_counters() const noexcept {
+    return log_ ? log_->counters() : log::LogCounters{};
+  }
+
+  /// Once a second, by Maintenance.
+  void try_disk_again() noexcept;
+  /// Everything stored so far is in the index or was refused. For tests and shutdown.
+  void drain();
+  /// Writes what is queued and seals the log. No store is accepted afterwards.
+  void stop();
+
+ private:
+  Cache(const CacheSettings& settings, admission::AdmissionPolicy& policy,
+        const admission::FingerprintSeed& seed, Metrics& metrics);
+  void count(Detail detail) noexcept;
+  ObjectPtr make_marker(const CacheKey& primary, const std::vector<std::string>& vary,
+                        WallTime epoch) const;
+
+  const CacheSettings settings_;
+  admission::AdmissionPolicy& policy_;
+  const admission::FingerprintSeed seed_;
+  Metrics& metrics_;
+  std::unique_ptr<MemoryTier> memory_;  // null: cache.memory is "0"
+  Index index_;
+  std::unique_ptr<log::ObjectLog> log_;     // null: cache.disk is "0"
+  std::unique_ptr<StoreWriter> writer_;     // null likewise
+  std::array<Counter*, kDetailCount> decisions_{};
+  Counter& unreadable_;
+};
+
+}  // namespace secondsight::cache

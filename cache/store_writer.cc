@@ -1,0 +1,326 @@
+#include "cache/store_writer.h"
+
+#include <future>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "config/check.h"
+#include "config/log.h"
+
+namespace secondsight::cache {
+namespace {
+
+using Pieces = std::vector<std::span<const std::byte>>;
+
+/// The head as a record keeps it: the reason phrase, CRLF, then the field lines.
+std::string head_text(const ObjectHead& head) {
+  std::string text;
+  text.reserve(head.reason.size() + 2 + head.fields.text().size());
+  text.append(head.reason).append("\r\n").append(head.fields.text());
+  return text;
+}
+
+log::RecordView view_of(const CacheKey& key, const ObjectHead& head, std::string_view text) {
+  log::RecordView view;
+  view.fingerprint = key.fingerprint();
+  view.status = static_cast<std::uint16_t>(head.status);
+  view.times = head.times;
+  view.key = key.text();
+  view.head = text;
+  return view;
+}
+
+/// Appends bytes [first, first + size) of `chunks` to `pieces`.
+void cut(const std::vector<ChunkPtr>& chunks, std::uint64_t first, std::uint64_t size,
+         Pieces& pieces) {
+  std::uint64_t chunk_first = 0;
+  for (const ChunkPtr& chunk : chunks) {
+    const std::uint64_t chunk_end = chunk_first + chunk->size();
+    const std::uint64_t from = std::max(first, chunk_first);
+    const std::uint64_t to = std::min(first + size, chunk_end);
+    if (from < to) {
+      pieces.push_back(std::span(*chunk).subspan(static_cast<std::size_t>(from - chunk_first),
+                                                 static_cast<std::size_t>(to - from)));
+    }
+    chunk_first = chunk_end;
+  }
+}
+
+constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone"};
+
+}  // namespace
+
+StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory,
+                         std::uint64_t queue_bytes_max, Metrics& metrics)
+    : log_(log),
+      index_(index),
+      memory_(memory),
+      queue_bytes_max_(queue_bytes_max),
+      objects_written_(metrics.counter("secondsight_objects_written_total",
+                                       "Objects made visible in the disk cache.")),
+      write_errors_(metrics.counter("secondsight_disk_write_errors_total",
+                                    "Failed writes to the disk cache.")) {
+  for (std::size_t i = 0; i < written_bytes_.size(); ++i) {
+    written_bytes_[i] =
+        &metrics.counter("secondsight_written_bytes_total",
+                         "Bytes handed to the disk cache's file system, by cause.",
+                         {{"cause", kCauseWords[i]}});
+  }
+  thread_ = std::thread([this] { run(); });
+}
+
+StoreWriter::~StoreWriter() { stop(); }
+
+Detail StoreWriter::store(ObjectPtr object) {
+  if (disk_failed_.load(std::memory_order_relaxed)) return Detail::DiskError;
+  const std::uint64_t bytes = object->memory_bytes();
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || queue_bytes_.load(std::memory_order_relaxed) + bytes > queue_bytes_max_)
+    return Detail::QueueFull;
+  queue_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  pending_[object->key.fingerprint()] = object;
+  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+  queue_.push_back(StoreJob{std::move(object)});
+  arrived_.notify_one();
+  return Detail::None;
+}
+
+std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key, std::function<void()> on_progress,
+                                              Detail& refusal) {
+  refusal = Detail::None;
+  if (disk_failed_.load(std::memory_order_relaxed)) {
+    refusal = Detail::DiskError;
+    return nullptr;
+  }
+  const std::lock_guard lock(mutex_);
+  if (stopping_ ||
+      queue_bytes_.load(std::memory_order_relaxed) + kFillReserveBytes > queue_bytes_max_) {
+    refusal = Detail::QueueFull;
+    return nullptr;
+  }
+  queue_bytes_.fetch_add(kFillReserveBytes, std::memory_order_relaxed);
+  return std::make_shared<Fill>(key, log_, std::move(on_progress));
+}
+
+void StoreWriter::append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr> pieces,
+                         std::uint64_t bytes) {
+  fill->handed_bytes_.fetch_add(bytes, std::memory_order_release);
+  push(PartJob{fill, std::move(pieces), bytes});
+}
+
+void StoreWriter::commit(const std::shared_ptr<Fill>& fill, std::shared_ptr<const ObjectHead> head) {
+  push(CommitJob{fill, std::move(head)});
+}
+
+void StoreWriter::abandon(const std::shared_ptr<Fill>& fill) { push(AbandonJob{fill}); }
+
+void StoreWriter::refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head,
+                          Index::Entry old, std::vector<log::PartRef> parts) {
+  push(RefreshJob{key, std::move(head), old, std::move(parts)});
+}
+
+void StoreWriter::remove(const CacheKey& key) {
+  index_.erase(key.fingerprint());
+  push(RemoveJob{key});
+}
+
+ObjectPtr StoreWriter::find_pending(const CacheKey& key) const {
+  if (pending_count_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto found = pending_.find(key.fingerprint());
+  if (found == pending_.end() || found->second->key.text() != key.text()) return nullptr;
+  return found->second;
+}
+
+void StoreWriter::drain() {
+  std::promise<void> done;
+  push(DrainJob{[&done] { done.set_value(); }});
+  done.get_future().wait();
+}
+
+void StoreWriter::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    stopping_ = true;
+    arrived_.notify_one();
+  }
+  thread_.join();
+}
+
+void StoreWriter::push(Job job) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_) {  // nobody will come for it; what waits on it must not wait for ever
+    if (auto* drain_job = std::get_if<DrainJob>(&job)) drain_job->done();
+    return;
+  }
+  queue_.push_back(std::move(job));
+  arrived_.notify_one();
+}
+
+void StoreWriter::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (queue_.empty() && unsynced_tombstones_) {
+      lock.unlock();
+      sync_tombstones();
+      lock.lock();
+    }
+    arrived_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) break;
+    {
+      Job job = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      std::visit([this](auto& work) { execute(work); }, job);
+    }
+    lock.lock();
+  }
+  lock.unlock();
+  if (const auto closed = log_.close(); !closed) {
+    log_line(LogLevel::Warning, "cannot seal the disk cache", {{"error", closed.error().message()}});
+  }
+}
+
+void StoreWriter::execute(StoreJob& job) {
+  const Object& object = *job.object;
+  const std::uint64_t bytes = object.memory_bytes();
+  bool written = false;
+  if (object.body_bytes > log_.part_body_bytes_max()) {
+    written = write_in_parts(object);
+  } else {
+    const std::string text = head_text(*object.head);
+    log::RecordView view = view_of(object.key, *object.head, text);
+    view.kind = object.is_vary_marker ? log::RecordKind::VaryMarker : log::RecordKind::Object;
+    Pieces pieces;
+    cut(object.body, 0, object.body_bytes, pieces);
+    view.body = pieces;
+    if (const auto at = append(view, Cause::Admitted)) {
+      index_.insert(object.key.fingerprint(), {*at, view.kind});
+      written = true;
+    }
+  }
+  if (written && !object.is_vary_marker) objects_written_.add();
+  if (!written) object.on_disk.store(false, std::memory_order_relaxed);
+
+  const std::lock_guard lock(mutex_);
+  queue_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  const auto found = pending_.find(object.key.fingerprint());
+  if (found != pending_.end() && found->second == job.object) pending_.erase(found);
+  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+}
+
+bool StoreWriter::write_in_parts(const Object& object) {
+  std::vector<log::PartRef> parts;
+  const std::uint64_t part_bytes_max = log_.part_body_bytes_max();
+  for (std::uint64_t first = 0; first < object.body_bytes; first += part_bytes_max) {
+    const std::uint64_t size = std::min(part_bytes_max, object.body_bytes - first);
+    log::RecordView view;
+    view.kind = log::RecordKind::Part;
+    view.fingerprint = object.key.fingerprint();
+    Pieces pieces;
+    cut(object.body, first, size, pieces);
+    view.body = pieces;
+    const auto at = append(view, Cause::Admitted);
+    if (!at) return false;
+    parts.push_back({*at, size});
+  }
+  const std::string text = head_text(*object.head);
+  log::RecordView view = view_of(object.key, *object.head, text);
+  view.kind = log::RecordKind::LargeObject;
+  view.parts = parts;
+  const auto at = append(view, Cause::Admitted);
+  if (at) index_.insert(object.key.fingerprint(), {*at, view.kind});
+  return at.has_value();
+}
+
+void StoreWriter::execute(PartJob& job) {
+  Fill& fill = *job.fill;
+  if (fill.failed()) return;
+  log::RecordView view;
+  view.kind = log::RecordKind::Part;
+  view.fingerprint = fill.key().fingerprint();
+  Pieces pieces;
+  cut(job.pieces, 0, job.bytes, pieces);
+  view.body = pieces;
+  const auto at = append(view, Cause::Admitted);
+  if (!at) return fill.note_failed();
+  fill.note_written({*at, job.bytes});
+}
+
+void StoreWriter::execute(CommitJob& job) {
+  Fill& fill = *job.fill;
+  queue_bytes_.fetch_sub(kFillReserveBytes, std::memory_order_relaxed);
+  if (fill.failed()) return;
+  const std::string text = head_text(*job.head);
+  const std::vector<log::PartRef> parts = fill.parts();
+  log::RecordView view = view_of(fill.key(), *job.head, text);
+  view.kind = log::RecordKind::LargeObject;
+  view.parts = parts;
+  const auto at = append(view, Cause::Admitted);
+  if (!at) return fill.note_failed();
+  index_.insert(fill.key().fingerprint(), {*at, view.kind});
+  objects_written_.add();
+  fill.note_committed();
+}
+
+void StoreWriter::execute(AbandonJob& job) {
+  queue_bytes_.fetch_sub(kFillReserveBytes, std::memory_order_relaxed);
+  job.fill->note_failed();
+}
+
+void StoreWriter::execute(RefreshJob& job) {
+  const auto current = index_.find(job.key.fingerprint());
+  if (!current || current->location != job.old.location) return;  // replaced or removed meanwhile
+  const std::string text = head_text(*job.head);
+  log::RecordView view = view_of(job.key, *job.head, text);
+  view.kind = log::RecordKind::LargeObject;
+  view.parts = job.parts;
+  if (const auto at = append(view, Cause::Refreshed))
+    index_.insert(job.key.fingerprint(), {*at, view.kind});
+}
+
+void StoreWriter::execute(RemoveJob& job) {
+  index_.erase(job.key.fingerprint());
+  log::RecordView view;
+  view.kind = log::RecordKind::Tombstone;
+  view.fingerprint = job.key.fingerprint();
+  if (append(view, Cause::Tombstone)) unsynced_tombstones_ = true;
+}
+
+void StoreWriter::execute(DrainJob& job) { job.done(); }
+
+Result<log::Location> StoreWriter::append(const log::RecordView& view, Cause cause) {
+  auto at = log_.append(view, [this](const admission::Fingerprint& fingerprint,
+                                     const log::Location& location) {
+    forget_reclaimed(fingerprint, location);
+  });
+  if (at) {
+    written_bytes_[static_cast<std::size_t>(cause)]->add(at->length_bytes);
+    return at;
+  }
+  write_errors_.add();
+  if (!disk_failed_.exchange(true, std::memory_order_relaxed)) {
+    log_line(LogLevel::Error, "cannot write to the disk cache; serving from memory and origin",
+             {{"error", at.error().message()}});
+  }
+  return at;
+}
+
+void StoreWriter::forget_reclaimed(const admission::Fingerprint& fingerprint,
+                                   const log::Location& location) {
+  if (!index_.erase_at(fingerprint, location)) return;
+  // What is still in memory is written again at its next use: it was hit since it was stored.
+  if (memory_ != nullptr) memory_->note_not_on_disk(fingerprint);
+}
+
+void StoreWriter::sync_tombstones() {
+  unsynced_tombstones_ = false;
+  if (const auto synced = log_.sync(); !synced) {
+    write_errors_.add();
+    log_line(LogLevel::Error, "cannot sync the disk cache", {{"error", synced.error().message()}});
+  }
+}
+
+}  // namespace secondsight::cache

@@ -1,0 +1,569 @@
+#include "proxy/exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cache/policy/freshness.h"
+#include "cache/policy/hop_by_hop.h"
+#include "cache/policy/read_facts.h"
+#include "cache/policy/validation.h"
+#include "proxy/disk_pool.h"
+#include "proxy/flight_table.h"
+
+namespace secondsight::proxy {
+namespace {
+
+namespace policy = cache::policy;
+using cache::CacheKey;
+using cache::Detail;
+using cache::log::ReadMode;
+
+/// Stored bodies up to this size are read from disk in one piece, and then kept in memory.
+constexpr std::uint64_t kWholeReadBytesMax = 256U << 10;
+
+constexpr policy::HeuristicLimits kHeuristic{};
+
+bool has_response_body(const Request& request, int status) {
+  return !request.is_head() && status >= 200 && status != 204 && status != 304;
+}
+
+bool wants_blocking_read(const boost::system::error_code& error) {
+  return error == boost::system::errc::resource_unavailable_try_again;
+}
+
+/// What the origin gets of the client's fields: RFC 9110 7.6.
+policy::FieldBlock forwarded_fields(const Request& request) {
+  const policy::FieldBlock received = policy::end_to_end(request.fields);
+  policy::FieldBlock fields;
+  fields.reserve(received.text().size() + request.host.size() + 40, received.count() + 2);
+  fields.add("Host", request.host);
+  for (const auto line : received) {
+    if (policy::equals_ignoring_case(line.name, "Host") ||
+        policy::equals_ignoring_case(line.name, "Content-Length") ||
+        policy::equals_ignoring_case(line.name, "Expect")) {  // we answer 100-continue ourselves
+      continue;
+    }
+    fields.add(line.name, line.value);
+  }
+  fields.add("Via", request.version == 10 ? "1.0 secondsight" : "1.1 secondsight");
+  return fields;
+}
+
+Seconds time_to_live(const cache::ObjectHead& head, WallTime now) {
+  return policy::freshness_lifetime(head.facts, kHeuristic) -
+         policy::current_age(head.facts, head.times, now);
+}
+
+}  // namespace
+
+Exchange::Exchange(WorkerServices& services, const Request& request, BodySource& body,
+                   ResponseSink& sink)
+    : services_(services),
+      request_(request),
+      body_(body),
+      sink_(sink),
+      facts_(policy::read_facts(request.method, request.fields)),
+      now_(services.clock.wall()) {}
+
+net::awaitable<void> Exchange::run() {
+  const CacheKey primary =
+      CacheKey::primary("http", request_.host, request_.target, services_.cache.seed());
+  if (facts_.method != policy::Method::Get && facts_.method != policy::Method::Head)
+    co_return co_await pass_through(primary);
+  services_.cache.prefetch(primary);
+
+  // A second turn follows when the flight that was joined turned out to be for others, or a stored body
+  // could not be read; the last one fetches alone.
+  constexpr int kTurns = 3;
+  for (int turn = 1; turn <= kTurns; ++turn) {
+    Found found = co_await look_up(primary);
+    CacheStatus status;
+    if (found) {
+      const cache::ObjectHead& head = *found.head();
+      status.ttl = time_to_live(head, now_);
+      const policy::Use use = policy::choose_use(facts_, head.facts, head.times, kHeuristic, now_);
+      if (use != policy::Use::Validate) {
+        const bool stale = use == policy::Use::ServeStaleAndRevalidate;
+        if (stale) revalidate_behind(primary, found);
+        auto stored_head = found.head();
+        const Served served = co_await serve(found, status, stale ? Outcome::StaleHit : Outcome::Hit,
+                                             std::move(stored_head));
+        if (served == Served::Yes) co_return;
+        continue;
+      }
+    }
+    status.forward = reason_to_forward(found);
+    status.ttl.reset();
+    if (facts_.only_if_cached) co_return co_await refuse(504, "only-if-cached", status);
+
+    const bool alone = turn == kTurns || !is_sharable() ||
+                       services_.flights.is_uncacheable(primary.fingerprint(),
+                                                        services_.clock.steady());
+    FlightReader reader(services_, request_.fields);
+    status.collapsed = !take_off(
+        reader, plan_flight(primary, found, alone ? Sharing::Alone : Sharing::Shared));
+    switch (co_await reader.arrive()) {
+      case Arrival::Head:
+        if (found && reader.head()->status >= 500) {
+          status.forward_status = reader.head()->status;
+          if (co_await fall_back(found, status) == Served::Yes) co_return;
+        }
+        co_return co_await relay(reader, status, Outcome::Miss);
+      case Arrival::NotModified: {
+        status.forward_status = 304;
+        auto fresh_head = reader.head();
+        if (found && co_await serve(found, status, Outcome::Revalidated, std::move(fresh_head)) ==
+                         Served::Yes) {
+          co_return;
+        }
+        break;
+      }
+      case Arrival::Released:
+        break;
+      case Arrival::Failed: {
+        if (found && co_await fall_back(found, status) == Served::Yes) co_return;
+        const OriginError error = reader.error();
+        const bool late =
+            error == OriginError::ConnectTimeout || error == OriginError::ResponseTimeout;
+        co_return co_await refuse(late ? 504 : 502, to_string(error), status);
+      }
+    }
+  }
+  CacheStatus status;
+  status.forward = Forward::UriMiss;
+  co_await refuse(502, "gave-up", status);
+}
+
+// ---------------------------------------------------------------- look-up
+
+net::awaitable<Exchange::Found> Exchange::look_up(const CacheKey& primary) {
+  Found found{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
+  for (int step = 0; step < 2; ++step) {  // the primary key, then the variant that it points to
+    found.object = services_.cache.find_in_memory(found.key);
+    if (!found.object) {
+      const auto entry = services_.cache.find_on_disk(found.key);
+      if (!entry) break;
+      co_await read_from_disk(found, *entry);
+    }
+    if (!found.object || !found.object->is_vary_marker) break;
+    found.marker = std::exchange(found.object, nullptr);
+    found.from_disk = false;
+    if (step == 1) break;  // a marker under a variant's key: never written, not followed
+    found.key = services_.cache.variant_key(primary, *found.marker, request_.fields);
+  }
+  co_return found;
+}
+
+/// Leaves `found` empty when the object cannot be read: a miss.
+net::awaitable<void> Exchange::read_from_disk(Found& found, const cache::Index::Entry& entry) {
+  auto opened = services_.cache.open_object(found.key, entry, ReadMode::PageCacheOnly);
+  if (!opened && wants_blocking_read(opened.error())) {
+    auto job = [this, &found, entry] {
+      return services_.cache.open_object(found.key, entry, ReadMode::Blocking);
+    };
+    auto answer = co_await services_.disk.run(std::move(job));
+    if (!answer) co_return;  // the disk threads are behind: the origin is asked instead
+    opened = std::move(*answer);
+  }
+  if (!opened) co_return;
+  found.disk.emplace(std::move(*opened));
+  const std::uint64_t body_bytes = found.disk->body_bytes;
+  if (body_bytes > kWholeReadBytesMax) {
+    if (facts_.method == policy::Method::Get) services_.cache.note_disk_hit(found.key);
+    co_return;
+  }
+  std::vector<cache::ChunkPtr> body;
+  if (body_bytes > 0) {
+    auto chunk = std::make_shared<cache::Chunk>(static_cast<std::size_t>(body_bytes));
+    const std::span<std::byte> out(*chunk);
+    if (const auto read = co_await read_slice(found, 0, out); !read) {
+      found.disk.reset();
+      co_return;
+    }
+    body.push_back(std::move(chunk));
+  }
+  auto object = std::make_shared<cache::Object>(found.key, found.disk->head, std::move(body), body_bytes);
+  object->is_vary_marker = found.disk->is_vary_marker;
+  object->on_disk.store(true, std::memory_order_relaxed);
+  services_.cache.keep(object, cache::Newcomer::SeenBefore);
+  if (!object->is_vary_marker && facts_.method == policy::Method::Get)
+    services_.cache.note_disk_hit(found.key);
+  found.object = std::move(object);
+  found.from_disk = true;
+}
+
+/// An error means the object is gone, and was noted as such.
+net::awaitable<Result<>> Exchange::read_slice(Found& found, std::uint64_t offset,
+                                              std::span<std::byte> out) {
+  cache::log::ObjectReader& reader = *found.disk->body;
+  auto read = reader.read_body(offset, out, ReadMode::PageCacheOnly);
+  if (!read && wants_blocking_read(read.error())) {
+    auto job = [&reader, offset, out] { return reader.read_body(offset, out, ReadMode::Blocking); };
+    const auto answer = co_await services_.disk.run(std::move(job));
+    if (!answer) co_return read;  // the disk threads are behind: a miss, not damage
+    read = *answer;
+  }
+  if (!read) services_.cache.note_unreadable(found.key, found.disk->entry, read.error());
+  co_return read;
+}
+
+// ---------------------------------------------------------------- from the cache
+
+/// Answers with the stored body under `head` (its own, or the freshened one). No: it could not be read.
+net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus status, Outcome outcome,
+                                                 std::shared_ptr<const cache::ObjectHead> head) {
+  status.ttl = time_to_live(*head, now_);
+  const bool in_memory = found.object && !found.from_disk;
+  status.detail = to_string(in_memory ? Detail::Memory : Detail::Disk);
+  if (in_memory && facts_.method == policy::Method::Get && services_.cache.promote(found.object))
+    status.stored = true;
+
+  std::string patched;
+  append_age(patched, policy::current_age(head->facts, head->times, now_));
+  append_cache_status(patched, status);
+
+  if (head->status == 200 && policy::is_not_modified(request_.fields, head->facts)) {
+    const policy::FieldBlock fields = policy::not_modified_fields(head->fields);
+    const ResponseSink::Head not_modified{.status = 304,
+                                          .status_line = "HTTP/1.1 304 Not Modified\r\n",
+                                          .ready = fields.text(),
+                                          .patched = patched,
+                                          .content_length = std::nullopt,
+                                          .has_body = false};
+    sink_.begin(not_modified);
+    co_await sink_.finish();
+    finish(outcome);
+    co_return Served::Yes;
+  }
+
+  const std::uint64_t complete_bytes = found.body_bytes();
+  policy::ByteRange range{0, complete_bytes};
+  int code = head->status;
+  std::string line = status_line(code, head->reason);
+  if (code == 200 && facts_.has_range && facts_.method == policy::Method::Get) {
+    const auto wanted = policy::requested_range(request_.fields, head->facts, complete_bytes);
+    const std::string complete = std::to_string(complete_bytes);
+    if (const auto* part = std::get_if<policy::ByteRange>(&wanted)) {
+      range = *part;
+      code = 206;
+      line = "HTTP/1.1 206 Partial Content\r\n";
+      patched.append("Content-Range: bytes ")
+          .append(std::to_string(range.first) + "-" + std::to_string(range.first + range.size - 1))
+          .append("/" + complete + "\r\n");
+    } else if (std::holds_alternative<policy::NotSatisfiable>(wanted)) {
+      range.size = 0;
+      code = 416;
+      line = "HTTP/1.1 416 Range Not Satisfiable\r\n";
+      patched.append("Content-Range: bytes */" + complete + "\r\n");
+    }
+  }
+  const ResponseSink::Head response{.status = code,
+                                    .status_line = line,
+                                    .ready = head->fields.text(),
+                                    .patched = patched,
+                                    .content_length = range.size,
+                                    .has_body = has_response_body(request_, code)};
+  if (found.object || !response.has_body) {
+    sink_.begin(response);
+    if (response.has_body) {
+      co_await send_memory_body(*found.object, range);
+    } else {
+      co_await sink_.finish();
+    }
+  } else if (co_await send_disk_body(found, response, range) == Served::No) {
+    co_return Served::No;
+  }
+  finish(outcome);
+  co_return Served::Yes;
+}
+
+net::awaitable<void> Exchange::send_memory_body(const cache::Object& object,
+                                                policy::ByteRange range) {
+  constexpr std::size_t kPieces = 32;
+  std::array<std::span<const std::byte>, kPieces> pieces;
+  std::size_t count = 0;
+  std::uint64_t first = 0;
+  for (const cache::ChunkPtr& chunk : object.body) {
+    const std::uint64_t from = std::max(first, range.first);
+    const std::uint64_t to = std::min(first + chunk->size(), range.first + range.size);
+    if (from < to) {
+      pieces[count++] = std::span(*chunk).subspan(static_cast<std::size_t>(from - first),
+                                                  static_cast<std::size_t>(to - from));
+    }
+    first += chunk->size();
+    if (count == kPieces) {
+      const std::span<const std::span<const std::byte>> batch(pieces.data(), count);
+      if (const auto sent = co_await sink_.write(batch); !sent) co_return;
+      count = 0;
+    }
+  }
+  if (count > 0) {
+    const std::span<const std::span<const std::byte>> batch(pieces.data(), count);
+    if (const auto sent = co_await sink_.write(batch); !sent) co_return;
+  }
+  services_.counters.sent_bytes.add(range.size);
+  co_await sink_.finish();
+}
+
+/// No: not even the first slice could be read, nothing was sent. Later damage cuts the response: a wrong
+/// byte is never sent.
+net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found, const ResponseSink::Head& head,
+                                                          policy::ByteRange range) {
+  std::vector<std::byte> slice(static_cast<std::size_t>(std::min<std::uint64_t>(range.size, kSliceBytes)));
+  std::uint64_t offset = range.first;
+  std::uint64_t left_bytes = range.size;
+  bool begun = false;
+  while (left_bytes > 0) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left_bytes, slice.size()));
+    const std::span<std::byte> out = std::span(slice).first(size);
+    if (const auto read = co_await read_slice(found, offset, out); !read) {
+      if (!begun) co_return Served::No;
+      services_.counters.cut_bodies.add();
+      sink_.abort();
+      co_return Served::Yes;
+    }
+    if (!begun) {
+      sink_.begin(head);
+      begun = true;
+    }
+    const std::array<std::span<const std::byte>, 1> pieces{out};
+    const std::span<const std::span<const std::byte>> batch(pieces);
+    if (const auto sent = co_await sink_.write(batch); !sent) co_return Served::Yes;
+    services_.counters.sent_bytes.add(size);
+    offset += size;
+    left_bytes -= size;
+  }
+  if (!begun) sink_.begin(head);
+  co_await sink_.finish();
+  co_return Served::Yes;
+}
+
+// ---------------------------------------------------------------- from the origin
+
+FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found,
+                                 Sharing sharing) const {
+  FlightPlan plan{.primary = primary, .key = found.key, .facts = facts_, .fields = request_.fields};
+  plan.shared = sharing == Sharing::Shared;
+  plan.may_store = facts_.method == policy::Method::Get;
+  plan.counts_for_whole = facts_.has_range;
+  plan.vary_marker = found.marker;
+  plan.request.method = request_.method;
+  plan.request.target = request_.target;
+  plan.request.fields = forwarded_fields(request_);
+  if (request_.has_body()) {
+    plan.request.body = &body_;
+    plan.request.content_length = request_.content_length;
+  }
+  if (found && facts_.method == policy::Method::Get && !facts_.has_range && !facts_.has_conditions)
+    plan_validation(plan, found);
+  return plan;
+}
+
+/// Asks the origin whether the stored response is still good. RFC 9111 4.3.1.
+void Exchange::plan_validation(FlightPlan& plan, const Found& found) const {
+  const auto head = found.head();
+  if (head->facts.etag.empty() && !head->facts.last_modified) return;
+  plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
+  plan.stale = head;
+  cache::Cache& cache = services_.cache;
+  using Head = std::shared_ptr<const cache::ObjectHead>;
+  std::function<void(const Head&)> in_memory, on_disk;
+  cache::Cache& cache = services_.cache;
+  if (found.object)
+    in_memory = [&cache, old = found.object](const Head& fresh) { cache.refresh(old, fresh); };
+  if (found.disk) {
+    on_disk = [&cache, key = found.key, entry = found.disk->entry,
+               parts = cache::body_parts(*found.disk)](const Head& fresh) {
+      const Seconds lifetime = policy::freshness_lifetime(fresh->facts, kHeuristic);
+      cache.refresh(key, entry, parts, fresh, lifetime);
+    };
+  }
+  plan.refresh = [in_memory, on_disk](const Head& fresh) {
+    if (in_memory) in_memory(fresh);
+    if (on_disk) on_disk(fresh);
+  };
+}
+
+bool Exchange::take_off(FlightReader& reader, FlightPlan plan) {
+  const bool shared = plan.shared;
+  auto fresh = std::make_shared<Flight>(services_, std::move(plan));
+  if (shared) {
+    const CacheKey& key = fresh->table_key();
+    const auto flight = services_.flights.find_or_add(key.fingerprint(), fresh);
+    if (flight != fresh) {
+      if (flight->join(reader)) {
+        services_.counters.collapsed.add();
+        return false;
+      }
+      fresh->fly_alone();  // that flight is not shared any more: nobody joins this one either
+    }
+  }
+  fresh->begin(&reader);
+  return true;
+}
+
+/// Asks the origin while the stale response is being served. RFC 5861 3.
+void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
+  auto flight = std::make_shared<Flight>(services_, plan_flight(primary, found, Sharing::Shared));
+  const CacheKey& key = flight->table_key();
+  if (services_.flights.find_or_add(key.fingerprint(), flight) == flight) flight->begin(nullptr);
+}
+
+/// Passes a flight's response on as it comes.
+net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, Outcome outcome) {
+  const auto head = reader.head();
+  status.stored = reader.kept();
+  status.detail = reader.storability() == policy::Storability::Storable
+                      ? to_string(reader.detail())
+                      : policy::to_string(reader.storability());
+  if (status.stored) status.ttl = time_to_live(*head, now_);
+  std::string patched;
+  if (head->facts.age || status.collapsed)
+    append_age(patched, policy::current_age(head->facts, head->times, services_.clock.wall()));
+  append_cache_status(patched, status);
+  const std::string line = status_line(head->status, head->reason);
+  const ResponseSink::Head response{.status = head->status,
+                                    .status_line = line,
+                                    .ready = head->fields.text(),
+                                    .patched = patched,
+                                    .content_length = reader.content_length(),
+                                    .has_body = has_response_body(request_, head->status)};
+  sink_.begin(response);
+  while (response.has_body) {
+    if (reader.would_wait()) {
+      if (const auto flushed = co_await sink_.flush(); !flushed) co_return finish(outcome);
+    }
+    const auto pieces = co_await reader.next();
+    if (!pieces) {
+      services_.counters.cut_bodies.add();
+      sink_.abort();
+      co_return finish(outcome);
+    }
+    if (pieces->empty()) break;
+    if (const auto sent = co_await sink_.write(*pieces); !sent) co_return finish(outcome);
+    for (const auto& piece : *pieces) services_.counters.sent_bytes.add(piece.size());
+  }
+  co_await sink_.finish();
+  finish(outcome);
+}
+
+/// A stale response instead of an error, where it may be. RFC 5861 4, RFC 9111 4.2.4.
+net::awaitable<Exchange::Served> Exchange::fall_back(Found& found, CacheStatus status) {
+  auto head = found.head();
+  if (!policy::may_serve_on_error(facts_, head->facts, head->times, kHeuristic, now_))
+    co_return Served::No;
+  co_return co_await serve(found, status, Outcome::StaleHit, std::move(head));
+}
+
+/// Our own error: small, never stored by anyone.
+net::awaitable<void> Exchange::refuse(int code, std::string_view detail, CacheStatus cache_status) {
+  std::string patched =
+      "Cache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\n";
+  cache_status.detail = detail;
+  append_cache_status(patched, cache_status);
+  const std::string line =
+      status_line(code, code == 504 ? "Gateway Timeout" : "Bad Gateway");
+  std::string text = std::to_string(code);
+  text.append(" ").append(detail).append("\n");
+  const ResponseSink::Head response{.status = code,
+                                    .status_line = line,
+                                    .ready = {},
+                                    .patched = patched,
+                                    .content_length = text.size(),
+                                    .has_body = !request_.is_head()};
+  sink_.begin(response);
+  if (response.has_body) {
+    const std::array<std::span<const std::byte>, 1> pieces{std::as_bytes(std::span(text))};
+    const std::span<const std::span<const std::byte>> batch(pieces);
+    if (const auto sent = co_await sink_.write(batch); !sent) co_return finish(Outcome::Error);
+  }
+  co_await sink_.finish();
+  finish(Outcome::Error);
+}
+
+// ---------------------------------------------------------------- what is never kept
+
+net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
+  CacheStatus status;
+  status.forward = Forward::Method;
+  const Found nothing{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
+  FlightReader reader(services_, request_.fields);
+  take_off(reader, plan_flight(primary, nothing, Sharing::Alone));
+  if (co_await reader.arrive() != Arrival::Head) {
+    const OriginError error = reader.error();
+    if (error == OriginError::RequestBody) co_return;  // the session answers for its own body
+    const bool late = error == OriginError::ConnectTimeout || error == OriginError::ResponseTimeout;
+    co_return co_await refuse(late ? 504 : 502, to_string(error), status);
+  }
+  // RFC 9111 4.4: a non-error answer to an unsafe method.
+  const int code = reader.head()->status;
+  if (facts_.method == policy::Method::Unsafe && code >= 200 && code < 400)
+    co_await invalidate(primary);
+  co_await relay(reader, status, Outcome::Bypass);
+}
+
+net::awaitable<void> Exchange::invalidate(const CacheKey& primary) {
+  if (const auto flight = services_.flights.find(primary.fingerprint())) flight->forbid_keeping();
+  Found found{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
+  found.object = services_.cache.find_in_memory(primary);
+  if (const auto entry = services_.cache.find_on_disk(primary);
+      !found.object && entry && entry->kind == cache::log::RecordKind::VaryMarker) {
+    co_await read_from_disk(found, *entry);
+  }
+  const bool varies = found.object && found.object->is_vary_marker;
+  services_.cache.invalidate(primary, varies ? found.object : nullptr, services_.clock.wall());
+}
+
+// ----------------------------------------------------------------
+
+Forward Exchange::reason_to_forward(const Found& found) const {
+  if (facts_.has_range && !found) return Forward::Partial;
+  if (!found) return found.marker ? Forward::VaryMiss : Forward::UriMiss;
+  const cache::ObjectHead& head = *found.head();
+  return time_to_live(head, now_) > Seconds{0} && (facts_.no_cache || facts_.max_age || facts_.min_fresh)
+             ? Forward::Request
+             : Forward::Stale;
+}
+
+/// Whether others may be answered by what this request fetches, and it by what others fetch.
+bool Exchange::is_sharable() const {
+  return facts_.method == policy::Method::Get && !facts_.has_range && !facts_.has_conditions &&
+         !facts_.no_cache && !facts_.no_store && !facts_.has_authorization && !request_.has_body();
+}
+
+void Exchange::finish(Outcome outcome) {
+  services_.counters.requests[static_cast<std::size_t>(outcome)]->add();
+}
+
+// ----------------------------------------------------------------
+
+ExchangeHandler::ExchangeHandler(net::io_context& io, const Shared& shared)
+    : origin_(make_curl_origin_client(io, shared.settings.origin, shared.clock, shared.metrics)),
+      services_{.io = io,
+                .settings = shared.settings,
+                .clock = shared.clock,
+                .cache = shared.cache,
+                .flights = shared.flights,
+                .origin = *origin_,
+                .disk = shared.disk,
+                .counters = shared.counters} {}
+
+ExchangeHandler::~ExchangeHandler() = default;
+
+net::awaitable<void> ExchangeHandler::handle(const Request& request, BodySource& body,
+                                             ResponseSink& sink) {
+  Exchange exchange(services_, request, body, sink);
+  co_await exchange.run();
+}
+
+void ExchangeHandler::tick(SteadyTime now) { origin_->tick(now); }
+
+void ExchangeHandler::cancel_flights() {
+  services_.stopping = true;
+  while (!services_.running.empty()) (*services_.running.begin())->cancel();
+}
+
+}  // namespace secondsight::proxy

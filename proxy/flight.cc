@@ -1,0 +1,560 @@
+#include "proxy/flight.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "cache/policy/hop_by_hop.h"
+#include "cache/policy/read_facts.h"
+#include "cache/policy/validation.h"
+#include "config/check.h"
+#include "proxy/counters.h"
+#include "proxy/disk_pool.h"
+#include "proxy/flight_table.h"
+#include "proxy/response.h"
+
+namespace secondsight::proxy {
+namespace {
+
+using cache::policy::Storability;
+
+/// A gathered body of many small pieces becomes one, so that a hit is one write.
+constexpr std::uint64_t kJoinedBodyBytesMax = 64U << 10;
+
+std::vector<cache::ChunkPtr> joined(const std::deque<cache::ChunkPtr>& pieces, std::uint64_t bytes) {
+  if (pieces.size() <= 1 || bytes > kJoinedBodyBytesMax) return {pieces.begin(), pieces.end()};
+  auto whole = std::make_shared<cache::Chunk>();
+  whole->reserve(static_cast<std::size_t>(bytes));
+  for (const auto& piece : pieces) whole->insert(whole->end(), piece->begin(), piece->end());
+  return {std::move(whole)};
+}
+
+}  // namespace
+
+Flight::Flight(WorkerServices& services, FlightPlan plan)
+    : services_(services), flights_(services.flights), plan_(std::move(plan)) {}
+
+Flight::~Flight() { flights_.release_whole(reserved_bytes_); }
+
+void Flight::begin(FlightReader* leader) {
+  request_sent_ = services_.clock.wall();
+  if (leader != nullptr) {
+    const std::lock_guard lock(mutex_);
+    leader->leader_ = true;
+    leader->flight_ = shared_from_this();
+    readers_.push_back(leader);
+  }
+  self_ = shared_from_this();
+  if (services_.stopping) return end(OriginError::Cancelled);
+  services_.running.insert(this);
+  fetch_ = services_.origin.start(plan_.request, *this);
+}
+
+bool Flight::join(FlightReader& reader) {
+  const std::lock_guard lock(mutex_);
+  if (mode_ == Mode::Passing || mode_ == Mode::Ended || !plan_.shared) return false;
+  reader.flight_ = shared_from_this();
+  readers_.push_back(&reader);
+  if (mode_ == Mode::Waiting) return true;
+  if (!count_sighting(reader)) {
+    readers_.pop_back();
+    reader.flight_ = nullptr;
+    return false;
+  }
+  deliver_head(reader);
+  return true;
+}
+
+void Flight::cancel() { end(OriginError::Cancelled); }
+
+// ---------------------------------------------------------------- the origin's callbacks
+
+void Flight::on_head(OriginHead&& head) {
+  if (head.status == 304 && plan_.stale) return handle_not_modified(head);
+
+  auto object_head = make_object_head(head, {request_sent_, services_.clock.wall()});
+  const auto& facts = object_head->facts;
+  Storability storable = cache::policy::storability(plan_.facts, facts);
+  if (storable == Storability::Storable && !plan_.may_store) storable = Storability::Method;
+  if (plan_.counts_for_whole && head.status == 206) {
+    auto whole = facts;
+    whole.status = 200;
+    if (cache::policy::storability(plan_.facts, whole) == Storability::Storable)
+      services_.cache.sight(plan_.key, std::nullopt);
+  }
+  cache::CacheKey key = plan_.key;
+  if (storable == Storability::Storable) {
+    flights_.note_cacheable(plan_.primary.fingerprint());
+    const auto marker = services_.cache.note_vary(plan_.primary, plan_.vary_marker, facts.vary);
+    if (marker) key = services_.cache.variant_key(plan_.primary, *marker, plan_.fields);
+    marker_ = marker;
+  } else if (plan_.shared) {
+    flights_.note_uncacheable(plan_.primary.fingerprint(), services_.clock.steady());
+    if (plan_.stale && head.status < 500)
+      services_.cache.invalidate(plan_.primary, plan_.vary_marker, services_.clock.wall());
+  }
+
+  bool abandoned = false;
+  {
+    const std::lock_guard lock(mutex_);
+    head_ = std::move(object_head);
+    content_length_ = head.content_length;
+    storability_ = storable;
+    if (storable == Storability::Storable) {
+      stored_key_ = std::move(key);
+      settle_sightings();
+    }
+    choose_mode();
+    for (FlightReader* reader : readers_) deliver_head(*reader);
+    notify_readers();
+    abandoned = is_abandoned();
+  }
+  if (abandoned) end(OriginError::Cancelled);
+}
+
+OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t chunk_bytes_max =
+      mode_ == Mode::Filling ? static_cast<std::size_t>(services_.cache.fill_part_bytes())
+                             : bytes.size();
+  while (!bytes.empty()) {
+    const auto piece = bytes.first(std::min(bytes.size(), chunk_bytes_max));
+    bytes = bytes.subspan(piece.size());
+    auto chunk = std::make_shared<const cache::Chunk>(piece.begin(), piece.end());
+    window_.push_back(chunk);
+    end_ += chunk->size();
+    if (mode_ == Mode::Filling) gather(chunk);
+  }
+  if (mode_ == Mode::Whole && end_ > reserved_bytes_) {
+    // The length was not announced: the reservation grows with the body, as long as it may.
+    const std::uint64_t more = std::max<std::uint64_t>(end_ - reserved_bytes_, 64U << 10);
+    if (end_ <= services_.cache.whole_body_bytes_max() && flights_.reserve_whole(more)) {
+      reserved_bytes_ += more;
+    } else if (!start_filling()) {
+      start_passing();
+    }
+  }
+  trim();
+  paused_ = should_pause();
+  notify_readers();
+  return paused_ ? Flow::Pause : Flow::Go;
+}
+
+void Flight::on_done(OriginError error) {
+  if (error != OriginError::None) return end(error);
+  bool whole = false;
+  bool released = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (mode_ == Mode::Whole) whole = true;
+    if (mode_ == Mode::Filling && !keeping_forbidden_.load(std::memory_order_relaxed) &&
+        !fill_->failed()) {
+      if (part_bytes_ > 0) hand_over_part();
+      if (marker_) services_.cache.persist_marker(marker_);
+      services_.cache.commit(fill_, head_);
+      committing_ = true;
+    } else {
+      give_up_fill();
+      released = true;
+    }
+  }
+  if (whole && !keeping_forbidden_.load(std::memory_order_relaxed)) keep_whole();
+  if (released) leave_table();  // after it can be found in the cache
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    notify_readers();
+  }
+  services_.running.erase(this);
+  fetch_.reset();
+  const auto keep_alive = std::move(self_);
+}
+
+void Flight::handle_not_modified(const OriginHead& head) {
+  auto fresh = std::make_shared<cache::ObjectHead>();
+  fresh->status = plan_.stale->status;
+  fresh->reason = plan_.stale->reason;
+  fresh->times = {request_sent_, services_.clock.wall()};
+  auto received = make_object_head(head, fresh->times);
+  fresh->fields = cache::policy::freshened(plan_.stale->fields, received->fields);
+  fresh->facts = cache::policy::read_facts(fresh->status, fresh->fields);
+  fresh->facts.age = received->facts.age;
+  if (cache::policy::storability(plan_.facts, fresh->facts) != Storability::Storable ||
+      keeping_forbidden_.load(std::memory_order_relaxed)) {
+    services_.cache.invalidate(plan_.primary, plan_.vary_marker, services_.clock.wall());
+  } else if (plan_.refresh) {
+    plan_.refresh(fresh);
+  }
+  const std::lock_guard lock(mutex_);
+  head_ = std::move(fresh);
+  mode_ = Mode::Ended;
+  for (FlightReader* reader : readers_) {
+    reader->arrived_ = true;
+    reader->arrival_ = Arrival::NotModified;
+    reader->head_ = head_;
+  }
+  notify_readers();
+}
+
+void Flight::end(OriginError error) {
+  leave_table();
+  {
+    const std::lock_guard lock(mutex_);
+    give_up_fill();
+    for (FlightReader* reader : readers_) {
+      if (reader->arrived_) continue;
+      reader->arrived_ = true;
+      reader->error_ = error;
+      // Nobody but the leader waited for this very fetch: if it was given up, they look again.
+      reader->arrival_ = error == OriginError::Cancelled ? Arrival::Released : Arrival::Failed;
+    }
+    if (!done_) {
+      error_ = error;
+      done_ = true;
+      mode_ = mode_ == Mode::Waiting ? Mode::Ended : mode_;
+      if (mode_ != Mode::Ended) mode_ = Mode::Passing;  // nobody joins a broken body
+    }
+    notify_readers();
+  }
+  services_.running.erase(this);
+  fetch_.reset();
+  const auto keep_alive = std::move(self_);
+}
+
+// ---------------------------------------------------------------- decisions, with mutex_ held
+
+void Flight::settle_sightings() {
+  if (readers_.empty()) {  // revalidation behind a stale answer: that answer's request is the sighting
+    admitted_ = services_.cache.sight(*stored_key_, content_length_).admitted;
+    return;
+  }
+  for (std::size_t i = 0; i < readers_.size();) {
+    FlightReader* reader = readers_[i];
+    if (count_sighting(*reader)) {
+      ++i;
+      continue;
+    }
+    release(*reader);
+  }
+}
+
+/// False: this response is not for that request (another variant, or not shared any more).
+bool Flight::count_sighting(FlightReader& reader) {
+  if (marker_ && !reader.leader_ &&
+      services_.cache.variant_key(plan_.primary, *marker_, reader.fields_).text() !=
+          stored_key_->text()) {
+    return false;
+  }
+  const cache::Sighting sighting = services_.cache.sight(*stored_key_, content_length_);
+  reader.detail_ = sighting.detail;
+  if (sighting.admitted && !admitted_) admitted_ = sighting.admitted;
+  return true;
+}
+
+void Flight::choose_mode() {
+  const bool storable = storability_ == Storability::Storable;
+  if (!storable || content_length_.value_or(0) > services_.cache.max_object())
+    return start_passing();
+  const std::uint64_t expected_bytes = content_length_.value_or(0);
+  if (expected_bytes <= services_.cache.whole_body_bytes_max() &&
+      flights_.reserve_whole(expected_bytes)) {
+    reserved_bytes_ = expected_bytes;
+    mode_ = Mode::Whole;
+    return;
+  }
+  if (!start_filling()) start_passing();
+}
+
+bool Flight::start_filling() {
+  if (!admitted_) return false;
+  cache::Detail refusal = cache::Detail::None;
+  fill_ = services_.cache.begin_fill(
+      *admitted_, *stored_key_, [weak = weak_from_this()] {
+        if (const auto flight = weak.lock()) flight->progress();
+      },
+      refusal);
+  if (!fill_) {
+    for (FlightReader* reader : readers_) reader->detail_ = refusal;
+    return false;
+  }
+  mode_ = Mode::Filling;
+  release_reservation();
+  for (const auto& chunk : window_) gather(chunk);
+  return true;
+}
+
+/// The writer has its last word about the fill: its reservation in the queue ends.
+void Flight::give_up_fill() {
+  if (!fill_ || committing_ || fill_given_up_) return;
+  fill_given_up_ = true;
+  services_.cache.abandon(fill_);
+}
+
+void Flight::release_reservation() {
+  flights_.release_whole(std::exchange(reserved_bytes_, 0));
+}
+
+void Flight::start_passing() {
+  mode_ = Mode::Passing;
+  release_reservation();
+  if (fill_) return;  // its readers were promised the body: they stay, and set the pace together
+  if (end_ > 0) return;
+  for (std::size_t i = 0; i < readers_.size();) {
+    if (readers_[i]->leader_) {
+      ++i;
+    } else {
+      release(*readers_[i]);
+    }
+  }
+}
+
+void Flight::deliver_head(FlightReader& reader) {
+  reader.arrived_ = true;
+  reader.arrival_ = Arrival::Head;
+  reader.head_ = head_;
+  reader.content_length_ = content_length_;
+  reader.storability_ = storability_;
+  reader.kept_ = mode_ == Mode::Filling ||
+                 (mode_ == Mode::Whole && (admitted_ || services_.settings.cache.memory_bytes > 0));
+}
+
+void Flight::release(FlightReader& reader) {
+  reader.arrived_ = true;
+  reader.arrival_ = Arrival::Released;
+  reader.signal_->notify();
+  std::erase(readers_, &reader);
+}
+
+void Flight::gather(const cache::ChunkPtr& chunk) {
+  const std::uint64_t part_bytes_max = services_.cache.fill_part_bytes();
+  CHECK(chunk->size() <= part_bytes_max);
+  if (part_bytes_ + chunk->size() > part_bytes_max) hand_over_part();
+  part_.push_back(chunk);
+  part_bytes_ += chunk->size();
+}
+
+void Flight::hand_over_part() {
+  services_.cache.append(fill_, std::exchange(part_, {}), part_bytes_);
+  part_bytes_ = 0;
+}
+
+/// Lets go of what nobody needs any more.
+void Flight::trim() {
+  std::uint64_t keep_from = window_first_;
+  if (mode_ == Mode::Passing) keep_from = slowest_position();
+  if (mode_ == Mode::Filling) {
+    // Slow readers find it on disk; a short stretch is kept so that the fast ones do not have to.
+    const std::uint64_t recent = end_ - std::min(end_, services_.settings.origin.flight_buffer);
+    keep_from = std::min(fill_->written_bytes(), std::max(slowest_position(), recent));
+  }
+  while (!window_.empty() && window_first_ + window_.front()->size() <= keep_from) {
+    window_first_ += window_.front()->size();
+    window_.pop_front();
+  }
+}
+
+bool Flight::should_pause() const {
+  switch (mode_) {
+    case Mode::Filling:
+      return fill_->waiting_bytes() + part_bytes_ >= 2 * services_.cache.fill_part_bytes();
+    case Mode::Passing:
+      return end_ - slowest_position() >= services_.settings.origin.flight_buffer;
+    default:
+      return false;
+  }
+}
+
+std::uint64_t Flight::slowest_position() const {
+  std::uint64_t slowest = end_;
+  for (const FlightReader* reader : readers_) slowest = std::min(slowest, reader->position_);
+  return slowest;
+}
+
+/// Nobody reads and nothing is kept; and a client's body is never read on behalf of nobody.
+bool Flight::is_abandoned() const {
+  return readers_.empty() && !done_ && (mode_ == Mode::Passing || plan_.request.body != nullptr);
+}
+
+void Flight::notify_readers() {
+  for (FlightReader* reader : readers_) reader->signal_->notify();
+}
+
+// ---------------------------------------------------------------- the rest of its life
+
+void Flight::keep_whole() {
+  cache::ObjectPtr object;
+  std::optional<cache::Admitted> admitted;
+  {
+    const std::lock_guard lock(mutex_);
+    object = std::make_shared<cache::Object>(*stored_key_, head_, joined(window_, end_), end_);
+    admitted = admitted_;
+  }
+  if (admitted) {
+    if (marker_) services_.cache.persist_marker(marker_);
+    services_.cache.store(*admitted, object);
+  }
+  services_.cache.keep(object, admitted ? cache::Newcomer::SeenBefore : cache::Newcomer::First);
+}
+
+void Flight::leave(FlightReader& reader) {
+  bool abandoned = false;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(readers_, &reader);
+    abandoned = is_abandoned();
+    if (!abandoned && done_) return;
+  }
+  if (reader.leader_) return look_after();  // its worker is the owner's
+  progress();
+}
+
+void Flight::consumed(FlightReader& reader, std::uint64_t bytes) {
+  bool stir = false;
+  {
+    const std::lock_guard lock(mutex_);
+    reader.position_ += bytes;
+    trim();
+    stir = paused_ && !should_pause();
+  }
+  if (!stir) return;
+  if (reader.leader_) return look_after();
+  progress();
+}
+
+void Flight::progress() {
+  net::post(services_.io, [self = shared_from_this()] { self->look_after(); });
+}
+
+void Flight::look_after() {
+  bool abandoned = false;
+  bool resumed = false;
+  bool committed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (fill_ && mode_ == Mode::Filling && fill_->failed()) {
+      if (committing_) {
+        committed = true;
+      } else {
+        give_up_fill();
+        start_passing();
+      }
+    }
+    committed = committed || (committing_ && fill_->committed());
+    trim();
+    abandoned = is_abandoned();
+    if (paused_ && !should_pause()) {
+      paused_ = false;
+      resumed = true;
+    }
+  }
+  if (committed) leave_table();
+  if (abandoned) return end(OriginError::Cancelled);
+  if (resumed && fetch_) fetch_->resume();
+}
+
+void Flight::leave_table() {
+  if (plan_.shared) flights_.remove(plan_.key.fingerprint(), *this);
+}
+
+// ---------------------------------------------------------------- readers
+
+FlightReader::FlightReader(WorkerServices& services, const cache::policy::FieldBlock& request_fields)
+    : services_(services),
+      fields_(request_fields),
+      signal_(std::make_shared<Signal>(services.io)) {}
+
+FlightReader::~FlightReader() {
+  if (flight_) flight_->leave(*this);
+}
+
+net::awaitable<Arrival> FlightReader::arrive() {
+  for (;;) {
+    {
+      const std::lock_guard lock(flight_->mutex_);
+      if (arrived_) break;
+    }
+    co_await signal_->wait();
+  }
+  co_return arrival_;
+}
+
+struct FlightReader::Step {
+  enum class Kind : std::uint8_t { Pieces, Behind, End, Cut, Wait } kind = Kind::Wait;
+  std::shared_ptr<cache::Fill> fill;
+};
+
+net::awaitable<Result<std::span<const std::span<const std::byte>>>> FlightReader::next() {
+  using Pieces = std::span<const std::span<const std::byte>>;
+  constexpr std::size_t kPieces = 16;  // one writev of at most 1 MiB
+  held_.clear();
+  pieces_.clear();
+  if (given_bytes_ > 0) flight_->consumed(*this, std::exchange(given_bytes_, 0));
+  for (;;) {
+    Step step;
+    {
+      Flight& flight = *flight_;
+      const std::lock_guard lock(flight.mutex_);
+      if (position_ < flight.window_first_) {
+        step.kind = Step::Kind::Behind;
+        step.fill = flight.fill_;
+      } else if (position_ < flight.end_) {
+        step.kind = Step::Kind::Pieces;
+        std::uint64_t first = flight.window_first_;
+        for (const cache::ChunkPtr& chunk : flight.window_) {
+          const std::uint64_t chunk_end = first + chunk->size();
+          if (chunk_end > position_) {
+            const auto skip = static_cast<std::size_t>(
+                position_ + given_bytes_ > first ? position_ + given_bytes_ - first : 0);
+            held_.push_back(chunk);
+            pieces_.push_back(std::span(*chunk).subspan(skip));
+            given_bytes_ += pieces_.back().size();
+            if (held_.size() == kPieces) break;
+          }
+          first = chunk_end;
+        }
+      } else if (flight.done_) {
+        step.kind = flight.error_ == OriginError::None ? Step::Kind::End : Step::Kind::Cut;
+        error_ = flight.error_;
+      }
+    }
+    switch (step.kind) {
+      case Step::Kind::Pieces:
+      case Step::Kind::End:
+        co_return Pieces(pieces_);
+      case Step::Kind::Cut:
+        co_return make_error_code(boost::system::errc::connection_aborted);
+      case Step::Kind::Behind: {
+        auto fill = std::move(step.fill);
+        co_return co_await read_behind(std::move(fill));
+      }
+      case Step::Kind::Wait:
+        co_await signal_->wait();
+    }
+  }
+}
+
+/// A reader that fell behind a fill takes what is on disk already.
+net::awaitable<Result<std::span<const std::span<const std::byte>>>> FlightReader::read_behind(
+    std::shared_ptr<cache::Fill> fill) {
+  behind_.resize(kSliceBytes);
+  const std::span<std::byte> out(behind_);
+  auto got = fill->read(position_, out, cache::log::ReadMode::PageCacheOnly);
+  if (!got && got.error() == boost::system::errc::resource_unavailable_try_again) {
+    auto job = [fill, out, offset = position_] {
+      return fill->read(offset, out, cache::log::ReadMode::Blocking);
+    };
+    const auto answer = co_await services_.disk.run(std::move(job));
+    if (answer) got = *answer;
+  }
+  if (!got) co_return got.error();
+  given_bytes_ = *got;
+  pieces_.assign(1, std::span<const std::byte>(behind_).first(*got));
+  co_return std::span<const std::span<const std::byte>>(pieces_);
+}
+
+bool FlightReader::would_wait() const {
+  const std::lock_guard lock(flight_->mutex_);
+  return position_ + given_bytes_ >= flight_->end_ && !flight_->done_;
+}
+
+}  // namespace secondsight::proxy

@@ -1,0 +1,193 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cache/cache.h"
+#include "proxy/origin.h"
+#include "proxy/services.h"
+#include "proxy/signal.h"
+
+namespace secondsight::proxy {
+
+class Flight;
+
+/// What a flight is started with.
+struct FlightPlan {
+  cache::CacheKey primary;
+  cache::CacheKey key;               // the variant, where the primary key is known to vary
+  cache::policy::RequestFacts facts; // of the leader's request
+  cache::policy::FieldBlock fields;  // of the leader's request, for Vary
+  OriginRequest request;
+  bool shared = false;               // in the table: others may join, and the response may be kept
+  bool may_store = false;            // a private flight of a GET (conditional, or after a release) keeps too
+  bool counts_for_whole = false;     // a Range request: a storable 206 is a sighting of the whole object
+  cache::ObjectPtr vary_marker;      // what is known of how the primary key varies; null: nothing
+  std::shared_ptr<const cache::ObjectHead> stale;  // what is being validated
+  /// Takes the freshened head of what is being validated.
+  std::function<void(const std::shared_ptr<const cache::ObjectHead>&)> refresh;
+};
+
+/// How a reader's wait for the head ended.
+enum class Arrival : std::uint8_t {
+  Head,         // stream the body
+  NotModified,  // the stored response is good; head() is its freshened head
+  Released,     // not for this request: look up again, or fetch alone
+  Failed,       // error() says why
+};
+
+/// One request's view of a flight: its own pace, its own place in the body. On one worker's thread.
+class FlightReader {
+ public:
+  FlightReader(WorkerServices& services, const cache::policy::FieldBlock& request_fields);
+  ~FlightReader();
+  FlightReader(const FlightReader&) = delete;
+  FlightReader& operator=(const FlightReader&) = delete;
+
+  net::awaitable<Arrival> arrive();
+  /// After Head or NotModified.
+  const std::shared_ptr<const cache::ObjectHead>& head() const noexcept { return head_; }
+  std::optional<std::uint64_t> content_length() const noexcept { return content_length_; }
+  OriginError error() const noexcept { return error_; }
+  /// What this request's own sighting decided; Storable responses only.
+  cache::Detail detail() const noexcept { return detail_; }
+  bool kept() const noexcept { return kept_; }  // in memory or on its way to disk
+  cache::policy::Storability storability() const noexcept { return storability_; }
+
+  /// Some body bytes, valid until the next call; none at the end. An error means the body is cut.
+  net::awaitable<Result<std::span<const std::span<const std::byte>>>> next();
+  /// Whether next() would have to wait: then what is buffered should be flushed first.
+  bool would_wait() const;
+
+ private:
+  friend class Flight;
+  struct Step;
+  net::awaitable<Result<std::span<const std::span<const std::byte>>>> read_behind(
+      std::shared_ptr<cache::Fill> fill);
+
+  WorkerServices& services_;
+  const cache::policy::FieldBlock& fields_;
+  std::shared_ptr<Signal> signal_;
+  std::shared_ptr<Flight> flight_;
+
+  // Guarded by the flight's mutex until the head has arrived, then this worker's own.
+  bool leader_ = false;
+  bool arrived_ = false;
+  Arrival arrival_ = Arrival::Failed;
+  std::shared_ptr<const cache::ObjectHead> head_;
+  std::optional<std::uint64_t> content_length_;
+  OriginError error_ = OriginError::None;
+  cache::Detail detail_ = cache::Detail::None;
+  cache::policy::Storability storability_ = cache::policy::Storability::Storable;
+  bool kept_ = false;
+
+  std::uint64_t position_ = 0;      // guarded by the flight's mutex: consumed so far
+  std::uint64_t given_bytes_ = 0;   // by the last next()
+  std::vector<cache::ChunkPtr> held_;
+  std::vector<std::span<const std::byte>> pieces_;
+  std::vector<std::byte> behind_;   // bytes read back from disk
+};
+
+/// One fetch of one key from the origin, streamed to all who wait for it and to the cache. It belongs to no
+/// client. How its body is held:
+///
+///   Whole    gathered in memory (up to Cache::whole_body_bytes_max), for everyone, then kept and, if
+///            admitted, written. Readers never slow it down.
+///   Filling  written to disk in parts as it comes; memory holds what is not on disk yet; slow readers read
+///            behind it from disk. The origin is paused only while the writer is behind by
+///            more than its reserve.
+///   Passing  kept nowhere; one reader (the leader), who sets the pace. Others are released: they fetch for
+///            themselves.
+///
+/// Threads: the origin's callbacks and begin() on the worker that started it; join() and the readers from any
+/// worker, through one mutex that is never held across a wait, a system call or a callback.
+class Flight final : public std::enable_shared_from_this<Flight>, private OriginReceiver {
+ public:
+  Flight(WorkerServices& services, FlightPlan plan);
+  ~Flight() override;
+
+  /// Starts the fetch. `leader` may be null: a revalidation behind a stale response.
+  void begin(FlightReader* leader);
+  /// False when this flight cannot serve that request any more.
+  bool join(FlightReader& reader);
+  /// Before begin(): nobody will join it.
+  void fly_alone() noexcept { plan_.shared = false; }
+  /// Its worker ends: the fetch is given up, everyone who waits is released.
+  void cancel();
+  /// An unsafe request changed the resource: whatever comes is not kept.
+  void forbid_keeping() noexcept { keeping_forbidden_.store(true, std::memory_order_relaxed); }
+
+  const cache::CacheKey& table_key() const noexcept { return plan_.key; }
+
+ private:
+  friend class FlightReader;
+  enum class Mode : std::uint8_t { Waiting, Whole, Filling, Passing, Ended };
+
+  void on_head(OriginHead&& head) override;
+  Flow on_body(std::span<const std::byte> bytes) override;
+  void on_done(OriginError error) override;
+
+  // All with mutex_ held.
+  void settle_sightings();
+  bool count_sighting(FlightReader& reader);
+  void choose_mode();
+  bool start_filling();
+  void start_passing();
+  void give_up_fill();
+  void release_reservation();
+  void deliver_head(FlightReader& reader);
+  void release(FlightReader& reader);
+  void gather(const cache::ChunkPtr& chunk);
+  void hand_over_part();
+  void trim();
+  bool should_pause() const;
+  void notify_readers();
+  std::uint64_t slowest_position() const;
+  bool is_abandoned() const;
+
+  void keep_whole();
+  void handle_not_modified(const OriginHead& head);
+  void end(OriginError error);
+  void leave(FlightReader& reader);
+  void consumed(FlightReader& reader, std::uint64_t bytes);
+  void progress();       // any thread: the writer wrote a part, failed, or committed
+  void look_after();     // owner's thread: after a reader or the writer moved
+  void leave_table();
+
+  WorkerServices& services_;  // the starting worker's; not touched once done
+  FlightTable& flights_;      // outlives every worker
+  FlightPlan plan_;  // constant once begun
+  std::unique_ptr<OriginFetch> fetch_;  // owner's thread
+  std::shared_ptr<Flight> self_;        // while the fetch runs
+  std::atomic<bool> keeping_forbidden_{false};  // relaxed: read once at the end
+  WallTime request_sent_{};
+  cache::ObjectPtr marker_;  // set in on_head before any reader can join the body; then constant
+
+  mutable std::mutex mutex_;  // guards all below, and the readers' marked members
+  Mode mode_ = Mode::Waiting;
+  std::vector<FlightReader*> readers_;
+  std::shared_ptr<const cache::ObjectHead> head_;
+  std::optional<std::uint64_t> content_length_;
+  std::optional<cache::CacheKey> stored_key_;  // under the response's own Vary
+  cache::policy::Storability storability_ = cache::policy::Storability::Storable;
+  std::optional<cache::Admitted> admitted_;
+  std::deque<cache::ChunkPtr> window_;
+  std::uint64_t window_first_ = 0;  // body offset of the window's first byte
+  std::uint64_t end_ = 0;           // body bytes received
+  std::uint64_t reserved_bytes_ = 0;  // of the process's budget for whole bodies
+  std::shared_ptr<cache::Fill> fill_;
+  std::vector<cache::ChunkPtr> part_;  // gathered for the next part
+  std::uint64_t part_bytes_ = 0;
+  bool paused_ = false;
+  bool done_ = false;
+  bool committing_ = false;
+  bool fill_given_up_ = false;
+  OriginError error_ = OriginError::None;
+};
+
+}  // namespace secondsight::proxy

@@ -1,0 +1,57 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include "admission/fingerprint.h"
+#include "config/clock.h"
+
+namespace secondsight::proxy {
+
+class Flight;
+
+/// The flights under way, one per key in the whole process, and what goes with sharing them: which keys
+/// turned out uncacheable lately, and how much memory whole bodies may take together. Thread-safe.
+class FlightTable {
+ public:
+  /// Bytes that all Whole flights may hold together, before they are in the memory tier.
+  static constexpr std::uint64_t kWholeBytesMax = 24U << 20;
+  /// How long a key is remembered as uncacheable, so that its requests are not lined up.
+  static constexpr std::chrono::seconds kUncacheableMemory{10};
+
+  /// The flight of that key, or `fresh` (made by the caller), which is then the one.
+  std::shared_ptr<Flight> find_or_add(const admission::Fingerprint& key,
+                                      const std::shared_ptr<Flight>& fresh);
+  std::shared_ptr<Flight> find(const admission::Fingerprint& key) const;
+  /// Only if it is that flight.
+  void remove(const admission::Fingerprint& key, const Flight& flight);
+  std::uint64_t count() const;
+
+  void note_uncacheable(const admission::Fingerprint& key, SteadyTime now) noexcept;
+  void note_cacheable(const admission::Fingerprint& key) noexcept;
+  bool is_uncacheable(const admission::Fingerprint& key, SteadyTime now) const noexcept;
+
+  bool reserve_whole(std::uint64_t bytes) noexcept;
+  void release_whole(std::uint64_t bytes) noexcept;
+
+ private:
+  static constexpr std::size_t kShards = 64;
+  static constexpr std::size_t kUncacheableSlots = 8192;
+  using Map = boost::unordered_flat_map<admission::Fingerprint, std::shared_ptr<Flight>,
+                                        admission::FingerprintHash>;
+  struct alignas(64) Shard {
+    mutable std::mutex mutex;
+    Map flights;
+  };
+  std::array<Shard, kShards> shards_;
+  /// Direct-mapped and lossy: 32 bits of the key, 32 bits of seconds. A lost entry costs one line-up, a
+  /// false one costs one fetch that is not shared. Relaxed: entries stand alone.
+  std::array<std::atomic<std::uint64_t>, kUncacheableSlots> uncacheable_{};
+  std::atomic<std::uint64_t> whole_bytes_{0};  // relaxed: a bound
+};
+
+}  // namespace secondsight::proxy

@@ -1,0 +1,32 @@
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "admission/admission_policy.h"
+#include "cache/cache.h"
+#include "config/clock.h"
+
+namespace secondsight::proxy {
+
+/// The one thread for what is nobody's request: rotating and sweeping the filter, letting the writer try a
+/// failed disk again. Starts on construction, ends on stop() or destruction.
+class Maintenance {
+ public:
+  Maintenance(const Clock& clock, admission::AdmissionPolicy& policy, cache::Cache& cache);
+  ~Maintenance();
+  void stop();
+
+ private:
+  void run();
+
+  const Clock& clock_;
+  admission::AdmissionPolicy& policy_;
+  cache::Cache& cache_;
+  std::mutex mutex_;
+  std::condition_variable stop_requested_;
+  bool stopping_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace secondsight::proxy

@@ -1,0 +1,89 @@
+#include "proxy/response.h"
+
+#include <array>
+#include <charconv>
+
+#include "cache/policy/hop_by_hop.h"
+#include "cache/policy/http_date.h"
+#include "cache/policy/read_facts.h"
+
+namespace secondsight::proxy {
+namespace {
+
+void append_number(std::string& out, std::int64_t number) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.append(digits.data(), end);
+}
+
+}  // namespace
+
+std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
+                                                    const cache::policy::ExchangeTimes& times) {
+  auto object = std::make_shared<cache::ObjectHead>();
+  object->status = head.status;
+  object->reason = head.reason;
+  object->times = times;
+  object->facts = cache::policy::read_facts(head.status, head.fields);
+  const cache::policy::FieldBlock received = cache::policy::end_to_end(head.fields);
+  object->fields.reserve(received.text().size() + 80, received.count() + 2);
+  bool has_date = false;
+  for (const auto line : received) {
+    if (cache::policy::equals_ignoring_case(line.name, "Age") ||
+        cache::policy::equals_ignoring_case(line.name, "Content-Length")) {
+      continue;
+    }
+    has_date = has_date || cache::policy::equals_ignoring_case(line.name, "Date");
+    object->fields.add(line.name, line.value);
+  }
+  if (!has_date) {
+    object->fields.add("Date", cache::policy::format_http_date(times.response_received));
+    object->facts.date = times.response_received;
+  }
+  object->fields.add("Via", head.version == 20   ? "2 secondsight"
+                            : head.version == 10 ? "1.0 secondsight"
+                                                 : "1.1 secondsight");
+  return object;
+}
+
+std::string status_line(int status, std::string_view reason) {
+  std::string line = "HTTP/1.1 ";
+  append_number(line, status);
+  line.append(" ").append(reason).append("\r\n");
+  return line;
+}
+
+std::string_view to_string(Forward f) noexcept {
+  constexpr std::array<std::string_view, 8> kWords = {
+      "hit", "uri-miss", "vary-miss", "stale", "request", "bypass", "method", "partial"};
+  return kWords[static_cast<std::size_t>(f)];
+}
+
+void append_cache_status(std::string& out, const CacheStatus& status) {
+  out.append("Cache-Status: secondsight; ");
+  if (status.forward == Forward::Hit) {
+    out.append("hit");
+  } else {
+    out.append("fwd=").append(to_string(status.forward));
+    if (status.forward_status != 0) {
+      out.append("; fwd-status=");
+      append_number(out, status.forward_status);
+    }
+  }
+  if (status.ttl) {
+    out.append("; ttl=");
+    append_number(out, status.ttl->count());
+  }
+  if (status.stored) out.append("; stored");
+  if (status.collapsed) out.append("; collapsed");
+  if (!status.detail.empty()) out.append("; detail=").append(status.detail);
+  out.append("\r\n");
+}
+
+void append_age(std::string& out, Seconds age) {
+  out.append("Age: ");
+  append_number(out, age.count());
+  out.append("\r\n");
+}
+
+}  // namespace secondsight::proxy

@@ -1,0 +1,211 @@
+#include "proxy/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "config/log.h"
+#include "config/units.h"
+
+namespace secondsight::proxy {
+namespace {
+
+/// Blocking reads that may wait for a disk thread; more means that the disk is far behind.
+constexpr std::size_t kDiskQueueMax = 1024;
+
+std::string to_text(const tcp::endpoint& endpoint) {
+  const std::string address = endpoint.address().to_string();
+  const std::string port = std::to_string(endpoint.port());
+  return endpoint.address().is_v6() ? "[" + address + "]:" + port : address + ":" + port;
+}
+
+}  // namespace
+
+Server::Server(Settings settings) : settings_(std::move(settings)) {}
+
+Server::~Server() {
+  end_workers();
+  admin_.reset();
+}
+
+std::string Server::start() {
+  if (std::string failure = open_cache(); !failure.empty()) return failure;
+  register_gauges();
+  disk_ = std::make_unique<DiskPool>(settings_.cache.disk_threads, kDiskQueueMax);
+  if (std::string failure = listen(); !failure.empty()) return failure;
+  maintenance_ = std::make_unique<Maintenance>(clock_, *policy_, *cache_);
+  for (const auto& worker : workers_) worker->start();
+  if (settings_.admin.enabled) {
+    admin_ = std::make_unique<Admin>(
+        metrics_, [this] { return draining_.load(std::memory_order_relaxed); });
+    const auto bound = admin_->start(settings_.admin.listen);
+    if (!bound) {
+      return "cannot listen on [admin] listen = \"" + settings_.admin.listen.host + ":" +
+             std::to_string(settings_.admin.listen.port) + "\": " + bound.error().message();
+    }
+    log_line(LogLevel::Info, "admin listening", {{"address", to_text(*bound)}});
+  }
+  log_line(LogLevel::Info, "ready");
+  return {};
+}
+
+std::string Server::open_cache() {
+  const CacheSettings& cache = settings_.cache;
+  const bool on_disk = cache.disk_bytes > 0;
+  if (on_disk) {
+    auto files = cache::log::PosixFileSystem::open(cache.directory);
+    if (!files) {
+      const bool busy = files.error() == boost::system::errc::device_or_resource_busy;
+      return "cannot use [cache] directory = \"" + cache.directory +
+             "\": " + (busy ? "another process uses it" : files.error().message());
+    }
+    files_ = std::move(*files);
+  }
+  auto seed = on_disk ? admission::FingerprintSeed::load_or_create(cache.directory)
+                      : admission::FingerprintSeed::random();
+  if (!seed) {
+    return "cannot read or create the seed in \"" + cache.directory + "\": " +
+           seed.error().message() + (on_disk ? "; removing the file \"seed\" empties the cache" : "");
+  }
+  seed_ = std::make_unique<admission::FingerprintSeed>(*seed);
+  try {
+    policy_ = admission::make_policy(settings_.admission, clock_.steady());
+  } catch (const std::bad_alloc&) {
+    return "[admission] expected_keys = " + std::to_string(settings_.admission.expected_keys) +
+           " needs more memory than there is";
+  }
+  auto opened = cache::Cache::open(cache, files_.get(), *policy_, *seed_, metrics_);
+  if (!opened) {
+    return "cannot open the cache in \"" + cache.directory + "\": " + opened.error().message();
+  }
+  cache_ = std::move(*opened);
+  log_line(LogLevel::Info, "cache open",
+           {{"objects", std::to_string(cache_->objects_on_disk())},
+            {"disk", format_bytes(cache.disk_bytes)},
+            {"memory", format_bytes(cache.memory_bytes)}});
+  return {};
+}
+
+std::string Server::listen() {
+  const ExchangeHandler::Shared shared{settings_, clock_,     *cache_,  flights_,
+                                       *disk_,    counters_, metrics_};
+  const HandlerFactory make_handler = [&](Worker& worker) {
+    auto handler = std::make_unique<ExchangeHandler>(worker.io(), shared);
+    worker.on_tick([raw = handler.get()](SteadyTime now) { raw->tick(now); });
+    handlers_.push_back(handler.get());
+    return handler;
+  };
+  const unsigned count = settings_.proxy.workers > 0
+                             ? settings_.proxy.workers
+                             : std::max(1U, std::thread::hardware_concurrency());
+  for (unsigned i = 0; i < count; ++i) {
+    workers_.push_back(
+        std::make_unique<Worker>(settings_.proxy, clock_, front_metrics_, make_handler));
+  }
+  for (const ListenAddress& wanted : settings_.proxy.listen) {
+    tcp::endpoint endpoint(net::ip::make_address(wanted.host), wanted.port);
+    for (const auto& worker : workers_) {
+      const auto bound = worker->listen(endpoint);
+      if (!bound) {
+        return "cannot listen on [proxy] listen = \"" + to_text(endpoint) +
+               "\": " + bound.error().message();
+      }
+      endpoint = *bound;  // port 0: the first worker's port is everyone's
+    }
+    log_line(LogLevel::Info, "listening", {{"address", to_text(endpoint)}});
+  }
+  return {};
+}
+
+void Server::register_gauges() {
+  const auto gauge = [this](const char* name, const char* help, std::function<double()> read) {
+    metrics_.gauge(name, help, {}, std::move(read));
+  };
+  gauge("secondsight_index_objects", "Objects in the disk cache's index.",
+        [this] { return static_cast<double>(cache_->objects_on_disk()); });
+  gauge("secondsight_index_bytes", "Memory of the disk cache's index.",
+        [this] { return static_cast<double>(cache_->index_bytes()); });
+  gauge("secondsight_disk_bytes", "Size of the disk cache's files.",
+        [this] { return static_cast<double>(cache_->disk_bytes()); });
+  gauge("secondsight_memory_bytes", "Bytes in the memory tier, overhead included.",
+        [this] { return static_cast<double>(cache_->memory_bytes()); });
+  gauge("secondsight_memory_objects", "Objects in the memory tier.",
+        [this] { return static_cast<double>(cache_->memory_objects()); });
+  gauge("secondsight_writer_queue_bytes", "Admitted bytes that wait for the disk.",
+        [this] { return static_cast<double>(cache_->writer_queue_bytes()); });
+  gauge("secondsight_flights", "Shared fetches under way.",
+        [this] { return static_cast<double>(flights_.count()); });
+  const auto filter = [this, &gauge](const char* name, const char* help, auto read) {
+    gauge(name, help, [this, read] { return static_cast<double>(read(policy_->status(clock_.steady()))); });
+  };
+  using Status = admission::FilterStatus;
+  filter("secondsight_filter_memory_bytes", "Memory of the admission filter, both generations.",
+         [](const Status& s) { return s.memory_bytes; });
+  filter("secondsight_filter_fill_ratio", "Share of bits set in the filter's current generation.",
+         [](const Status& s) { return s.fill; });
+  filter("secondsight_filter_marked_keys", "Keys marked in the filter's current generation, estimated.",
+         [](const Status& s) { return s.marked_keys; });
+  filter("secondsight_filter_false_positive_rate",
+         "Chance that a key never seen is taken for a repeat now, both generations, by formula.",
+         [](const Status& s) { return s.false_positive_rate; });
+  filter("secondsight_filter_window_age_seconds", "Age of the filter's current generation.",
+         [](const Status& s) { return std::chrono::duration<double>(s.window_age).count(); });
+  for (const bool by_age : {true, false}) {
+    metrics_.counter_from("secondsight_filter_rotations_total", "Rotations of the filter, by cause.",
+                          {{"cause", by_age ? "age" : "fill"}}, [this, by_age] {
+                            const Status s = policy_->status(clock_.steady());
+                            return static_cast<double>(by_age ? s.rotations_by_age
+                                                              : s.rotations_by_fill);
+                          });
+  }
+  for (const bool footer : {true, false}) {
+    metrics_.counter_from("secondsight_written_bytes_total",
+                          "Bytes handed to the disk cache's file system, by cause.",
+                          {{"cause", footer ? "footer" : "header"}}, [this, footer] {
+                            const auto c = cache_->log_counters();
+                            return static_cast<double>(footer ? c.footer_bytes : c.header_bytes);
+                          });
+  }
+}
+
+void Server::stop(const std::function<bool()>& hurry) {
+  constexpr std::chrono::milliseconds kGlance{100};  // how often `hurry` is asked
+  draining_.store(true, std::memory_order_relaxed);
+  log_line(LogLevel::Info, "draining");
+  for (const auto& worker : workers_) worker->begin_drain();
+  const auto deadline = std::chrono::steady_clock::now() + settings_.proxy.drain_timeout;
+  for (const auto& worker : workers_) {
+    while (!hurry() && std::chrono::steady_clock::now() < deadline &&
+           !worker->wait_drained(std::min(deadline, std::chrono::steady_clock::now() + kGlance))) {
+    }
+  }
+  end_workers();
+  if (maintenance_) maintenance_->stop();
+  if (cache_) cache_->stop();
+  if (admin_) admin_->stop();
+  log_line(LogLevel::Info, "stopped");
+}
+
+/// Order matters: a flight of one worker may have readers on another. First every fetch is given up on its own
+/// thread, then all threads end, then no disk call is under way any more, and only then is any worker destroyed.
+void Server::end_workers() {
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (!workers_[i]->started()) continue;
+    std::promise<void> cancelled;
+    net::post(workers_[i]->io(), [&, i] {
+      handlers_[i]->cancel_flights();
+      cancelled.set_value();
+    });
+    cancelled.get_future().wait();
+  }
+  for (const auto& worker : workers_) worker->stop();
+  for (const auto& worker : workers_) worker->join();
+  if (disk_) disk_->stop();
+  workers_.clear();
+  handlers_.clear();
+}
+
+}  // namespace secondsight::proxy

@@ -1,0 +1,64 @@
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admission/admission_policy.h"
+#include "cache/cache.h"
+#include "cache/log/posix_file_system.h"
+#include "config/clock.h"
+#include "config/metrics.h"
+#include "config/settings.h"
+#include "proxy/admin.h"
+#include "proxy/counters.h"
+#include "proxy/disk_pool.h"
+#include "proxy/exchange.h"
+#include "proxy/flight_table.h"
+#include "proxy/front_metrics.h"
+#include "proxy/maintenance.h"
+#include "proxy/worker.h"
+
+namespace secondsight::proxy {
+
+/// The whole proxy: everything that is shared, and the workers. Built by main() and by nothing else.
+/// One thread starts and stops it.
+class Server {
+ public:
+  explicit Server(Settings settings);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Opens the cache, listens, starts every thread. Empty on success, else what failed, in words for the
+  /// operator; then the server is to be destroyed.
+  std::string start();
+  /// Accepts no more, lets exchanges finish for at most proxy.drain_timeout, writes what is queued for the
+  /// disk and seals the log. `hurry` is asked meanwhile: true ends the wait.
+  void stop(const std::function<bool()>& hurry);
+
+ private:
+  std::string open_cache();
+  std::string listen();
+  void register_gauges();
+  void end_workers();
+
+  const Settings settings_;
+  SystemClock clock_;
+  Metrics metrics_;
+  std::unique_ptr<admission::FingerprintSeed> seed_;
+  std::unique_ptr<admission::AdmissionPolicy> policy_;
+  std::unique_ptr<cache::log::FileSystem> files_;
+  std::unique_ptr<cache::Cache> cache_;
+  FlightTable flights_;
+  ProxyCounters counters_{metrics_};
+  FrontMetrics front_metrics_{metrics_};
+  std::unique_ptr<DiskPool> disk_;
+  std::unique_ptr<Maintenance> maintenance_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<ExchangeHandler*> handlers_;  // owned by the workers
+  std::atomic<bool> draining_{false};       // relaxed: told to whoever asks /healthz
+  std::unique_ptr<Admin> admin_;
+};
+
+}  // namespace secondsight::proxy

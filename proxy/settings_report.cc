@@ -1,0 +1,65 @@
+#include "proxy/settings_report.h"
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "admission/bloom_math.h"
+#include "cache/log/object_log.h"
+#include "config/units.h"
+
+namespace secondsight::proxy {
+namespace {
+
+std::string percent(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f %%", share * 100);
+  return text.data();
+}
+
+std::string address(const ListenAddress& at) {
+  const std::string host = at.host.find(':') == std::string::npos ? at.host : "[" + at.host + "]";
+  return host + ":" + std::to_string(at.port);
+}
+
+void describe_filter(const AdmissionSettings& admission, std::string& out) {
+  const auto size =
+      admission::size_filter(admission.expected_keys, admission.false_positive_rate);
+  const auto rates = admission::window_rates(size.keys_per_line());
+  const std::string window = format_duration(admission.window);
+  out += "filter     " + format_bytes(size.memory_bytes()) + " for " +
+         std::to_string(admission.expected_keys) + " keys in each of two generations\n";
+  out += "           false repeats: " + percent(rates.average) + " on average over the window, " +
+         percent(rates.worst) + " at its end\n";
+  out += "           a generation ends after " + window + " or " +
+         std::to_string(admission.expected_keys) +
+         " distinct keys, whichever comes first:\n"
+         "           with 2 times the planned keys it lasts half as long, with 10 times a tenth; "
+         "the rate stays\n";
+}
+
+}  // namespace
+
+std::string describe(const Settings& settings) {
+  std::string out;
+  for (const auto& at : settings.proxy.listen) out += "listen     http://" + address(at) + "\n";
+  for (const auto& url : settings.origin.urls) out += "origin     " + url.text + "\n";
+  const CacheSettings& cache = settings.cache;
+  out += "disk       ";
+  if (cache.disk_bytes == 0) {
+    out += "none: memory only\n";
+  } else {
+    const auto segment = cache::log::ObjectLog::segment_bytes_for(cache.disk_bytes);
+    out += format_bytes(cache.disk_bytes) + " in " + cache.directory + ", segments of " +
+           format_bytes(segment) + "\n";
+  }
+  out += "memory     " + (cache.memory_bytes == 0 ? "none" : format_bytes(cache.memory_bytes)) + "\n";
+  out += "policy     " + std::string(to_string(settings.admission.policy)) + "\n";
+  if (settings.admission.policy == PolicyName::SecondSighting)
+    describe_filter(settings.admission, out);
+  out += "admin      " +
+         (settings.admin.enabled ? "http://" + address(settings.admin.listen) : "off") + "\n";
+  return out;
+}
+
+}  // namespace secondsight::proxy

@@ -9,7 +9,9 @@ namespace {
 
 constexpr unsigned kSizeDigitsMax = 16;
 
-bool is_field_byte(char c) { return (c >= 0x20 && c != 0x7f) || c == '\t' || c < 0; }
+bool is_field_byte(char c) {
+  return (c >= 0x20 && c != 0x7f) || c == '\t' || c < 0;
+}
 
 unsigned hex_value(char c) {
   return static_cast<unsigned>(c <= '9' ? c - '0' : ascii_lower(c) - 'a' + 10);

@@ -8,9 +8,9 @@
 
 namespace secondsight::proxy {
 
-/// Takes the framing off one request body, in pieces of any size. Chunk extensions and trailers are read,
-/// bounded and dropped. Strict where leniency has been used to smuggle: a chunk size is 1 to 16
-/// hexadecimal digits, directly followed by ";" or CRLF; no bare CR or LF; no folded trailer.
+/// Takes the framing off one request body, in pieces of any size. Chunk extensions and trailers are
+/// read, bounded and dropped. Strict where leniency has been used to smuggle: a chunk size is 1 to
+/// 16 hexadecimal digits, directly followed by ";" or CRLF; no bare CR or LF; no folded trailer.
 /// Source: RFC 9112 6.3, 7.1.
 class BodyDecoder {
  public:
@@ -59,10 +59,11 @@ class BodyDecoder {
 
   State state_ = State::Done;
   RequestFault fault_ = RequestFault::Chunk;
-  unsigned digits_ = 0;                 // of the chunk size so far
-  std::uint64_t left_ = 0;              // of the body or of the chunk
-  std::uint64_t body_bytes_left_ = 0;   // until the limit
-  std::uint64_t extra_bytes_left_ = 0;  // extensions and trailers of the whole body, until their limit
+  unsigned digits_ = 0;                // of the chunk size so far
+  std::uint64_t left_ = 0;             // of the body or of the chunk
+  std::uint64_t body_bytes_left_ = 0;  // until the limit
+  std::uint64_t extra_bytes_left_ =
+      0;  // extensions and trailers of the whole body, until their limit
 };
 
 }  // namespace secondsight::proxy

@@ -16,8 +16,9 @@ FrontMetrics::FrontMetrics(Metrics& metrics)
         &metrics.counter("secondsight_malformed_requests_total",
                          "Requests refused before they were handled.", {{"reason", reason}});
   }
-  metrics.gauge("secondsight_connections", "Client connections open now.", {},
-                [open = open_] { return static_cast<double>(open->load(std::memory_order_relaxed)); });
+  metrics.gauge("secondsight_connections", "Client connections open now.", {}, [open = open_] {
+    return static_cast<double>(open->load(std::memory_order_relaxed));
+  });
 }
 
 }  // namespace secondsight::proxy

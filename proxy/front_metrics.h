@@ -24,7 +24,8 @@ class FrontMetrics {
 
  private:
   std::array<Counter*, kRequestFaults> malformed_{};
-  // Relaxed: a statistic, orders nothing. Shared with the gauge, which may be read as long as Metrics lives.
+  // Relaxed: a statistic, orders nothing. Shared with the gauge, which may be read as long as
+  // Metrics lives.
   std::shared_ptr<std::atomic<std::int64_t>> open_;
 };
 

@@ -35,13 +35,16 @@ constexpr std::array<Row, kRequestFaults> kRows{{
 }};
 
 // The length of "NNN Reason\n" is part of the text; request_parser_test recomputes it.
-#define SECONDSIGHT_CLOSING(text, length)                                        \
-  "HTTP/1.1 " text "\r\nConnection: close\r\nContent-Type: text/plain\r\n"       \
+#define SECONDSIGHT_CLOSING(text, length)                 \
+  "HTTP/1.1 " text                                        \
+  "\r\nConnection: close\r\nContent-Type: text/plain\r\n" \
   "Content-Length: " length "\r\n\r\n" text "\n"
 
 }  // namespace
 
-int status_of(RequestFault fault) noexcept { return kRows[static_cast<std::size_t>(fault)].status; }
+int status_of(RequestFault fault) noexcept {
+  return kRows[static_cast<std::size_t>(fault)].status;
+}
 
 std::string_view word_of(RequestFault fault) noexcept {
   return kRows[static_cast<std::size_t>(fault)].word;
@@ -49,14 +52,22 @@ std::string_view word_of(RequestFault fault) noexcept {
 
 std::string_view closing_response(int status) noexcept {
   switch (status) {
-    case 400: return SECONDSIGHT_CLOSING("400 Bad Request", "16");
-    case 408: return SECONDSIGHT_CLOSING("408 Request Timeout", "20");
-    case 413: return SECONDSIGHT_CLOSING("413 Content Too Large", "22");
-    case 414: return SECONDSIGHT_CLOSING("414 URI Too Long", "17");
-    case 431: return SECONDSIGHT_CLOSING("431 Request Header Fields Too Large", "36");
-    case 501: return SECONDSIGHT_CLOSING("501 Not Implemented", "20");
-    case 505: return SECONDSIGHT_CLOSING("505 HTTP Version Not Supported", "31");
-    default: return SECONDSIGHT_CLOSING("500 Internal Server Error", "26");
+    case 400:
+      return SECONDSIGHT_CLOSING("400 Bad Request", "16");
+    case 408:
+      return SECONDSIGHT_CLOSING("408 Request Timeout", "20");
+    case 413:
+      return SECONDSIGHT_CLOSING("413 Content Too Large", "22");
+    case 414:
+      return SECONDSIGHT_CLOSING("414 URI Too Long", "17");
+    case 431:
+      return SECONDSIGHT_CLOSING("431 Request Header Fields Too Large", "36");
+    case 501:
+      return SECONDSIGHT_CLOSING("501 Not Implemented", "20");
+    case 505:
+      return SECONDSIGHT_CLOSING("505 HTTP Version Not Supported", "31");
+    default:
+      return SECONDSIGHT_CLOSING("500 Internal Server Error", "26");
   }
 }
 

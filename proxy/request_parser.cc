@@ -56,8 +56,8 @@ bool ends_in_version(std::string_view line) {
   return end.starts_with(" HTTP/") && kDigits.has(end[6]) && end[7] == '.' && kDigits.has(end[8]);
 }
 
-/// Takes what Beast finds in one head and holds it against the rules Beast leaves to others. Beast's
-/// `skip` keeps it from the body; its own limits are off, the scan has stricter ones.
+/// Takes what Beast finds in one head and holds it against the rules Beast leaves to others.
+/// Beast's `skip` keeps it from the body; its own limits are off, the scan has stricter ones.
 class HeadReader final : public http::basic_parser<true> {
  public:
   HeadReader(const RequestLimits& limits, Request& request) : limits_(limits), request_(request) {
@@ -159,7 +159,8 @@ class HeadReader final : public http::basic_parser<true> {
     }
   }
 
-  /// The absolute form's authority wins over Host, which must be valid all the same. RFC 9112 3.2.2.
+  /// The absolute form's authority wins over Host, which must be valid all the same. RFC
+  /// 9112 3.2.2.
   bool read_host(std::string_view value) {
     return normalize_authority(value, absolute_ ? ignored_host_ : request_.host);
   }
@@ -244,7 +245,8 @@ RequestParser::Outcome RequestParser::parse(std::string_view bytes, Request& req
       return Outcome::Failed;
     case Scan::NeedMore:
       if (bytes.size() - head_begin_ >= limits_.header_bytes) return too_large();
-      // The request line is judged as soon as it is there: who talks another protocol learns it at once.
+      // The request line is judged as soon as it is there: who talks another protocol learns it at
+      // once.
       if (lines_ > 0 && fed_ == 0 && !feed(bytes.substr(0, request_line_end_), request))
         return Outcome::Failed;
       return Outcome::NeedMore;
@@ -298,8 +300,7 @@ bool RequestParser::feed(std::string_view bytes, Request& request) {
   if (error == http::error::need_more && taken < fresh.size()) error = http::error::bad_target;
   if (!error || error == http::error::need_more) return true;
   fault_ = reader_->head->fault_of(error);
-  const std::string_view line =
-      bytes.substr(head_begin_, request_line_end_ - 2 - head_begin_);
+  const std::string_view line = bytes.substr(head_begin_, request_line_end_ - 2 - head_begin_);
   if (fault_ == RequestFault::Version && !ends_in_version(line)) fault_ = RequestFault::RequestLine;
   return false;
 }

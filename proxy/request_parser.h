@@ -17,10 +17,9 @@ struct RequestLimits {
 };
 
 /// Reads request heads from a connection's buffer, one after the other, and refuses all that two
-/// recipients could read differently. A scan finds the head's end and judges its raw bytes; Beast then
-/// parses what is known to be clean; what is left are the rules that need the whole head. Bytes may
-/// come in any pieces. One thread.
-/// Source: RFC 9112 2.2, 3, 5, 6; RFC 9110 7.2.
+/// recipients could read differently. A scan finds the head's end and judges its raw bytes; Beast
+/// then parses what is known to be clean; what is left are the rules that need the whole head.
+/// Bytes may come in any pieces. One thread. Source: RFC 9112 2.2, 3, 5, 6; RFC 9110 7.2.
 class RequestParser {
  public:
   enum class Outcome : std::uint8_t { NeedMore, Complete, Failed };
@@ -28,8 +27,9 @@ class RequestParser {
   explicit RequestParser(const RequestLimits& limits);
   ~RequestParser();
 
-  /// `bytes` is everything since the last reset() and may only grow (and move) between calls. `request`
-  /// is the same object in all these calls; it is whole after Complete, and else not to be read.
+  /// `bytes` is everything since the last reset() and may only grow (and move) between calls.
+  /// `request` is the same object in all these calls; it is whole after Complete, and else not to
+  /// be read.
   Outcome parse(std::string_view bytes, Request& request);
   /// After Complete: how many of the bytes were the head (with empty lines before it).
   std::size_t head_bytes() const noexcept { return scanned_; }

@@ -243,7 +243,7 @@ void SettingReader::listen(std::vector<ListenAddress>& to) {
 void SettingReader::admin_listen(AdminSettings& to) {
   const auto* text = value_.as_string();
   if (text == nullptr) {
-    return wrong_type(value_, "one address, such as \"127.0.0.1:9180\", or \"\" for none,");
+    return wrong_type(value_, "one address, such as \"127.0.0.1:9180\", or \"\" for none");
   }
   if (text->get().empty()) {
     to.enabled = false;

@@ -19,6 +19,9 @@ namespace secondsight {
 namespace {
 
 constexpr std::uint64_t kMaxFileBytes = 1_MiB;  // a configuration is a page or two
+// toml++ frees nested tables recursively, and a.b.c = 1 nests one for each dot: some 32,000 of them
+// exhaust a stack of 8 MiB. Its own limit of 256 covers brackets only.
+constexpr std::ptrdiff_t kMaxDots = 20'000;
 
 std::vector<std::string_view> table_names() {
   std::vector<std::string_view> names;
@@ -183,6 +186,10 @@ std::variant<Settings, std::vector<Fault>> parse_settings(std::string_view toml_
   Settings settings;
   if (toml_text.size() > kMaxFileBytes) {
     faults.add({}, "is larger than " + format_bytes(kMaxFileBytes));
+    return faults.take_sorted();
+  }
+  if (std::count(toml_text.begin(), toml_text.end(), '.') > kMaxDots) {
+    faults.add({}, "holds more than " + std::to_string(kMaxDots) + " dots, too many to nest");
     return faults.take_sorted();
   }
   try {

@@ -21,7 +21,7 @@ TEST(NearestWord, FindsSlipsOfTheFinger) {
 }
 
 TEST(NearestWord, IsSilentWhenNothingIsClose) {
-  for (const std::string_view word : {"", "x", "disk", "timeout", "minheader"}) {
+  for (const std::string_view word : {"", "x", "disk", "timeout", "min_headings"}) {
     EXPECT_EQ(nearest_word(word, kKnown), "") << word;
   }
   EXPECT_EQ(nearest_word(std::string(100'000, 'm'), kKnown), "");

@@ -31,14 +31,15 @@ if(CCACHE AND NOT SECONDSIGHT_LINT)
   endif()
 endif()
 
-# secondsight_library(<name> SOURCES .. HEADERS .. DEPS .. PRECOMPILE ..)
-# A layer; DEPS is all that it may see. Each of HEADERS must compile alone (checked by the lint preset).
+# secondsight_library(<name> SOURCES .. HEADERS .. DEPS .. [PRIVATE_DEPS ..] [PRECOMPILE ..])
+# A layer; DEPS is all that it may see, PRIVATE_DEPS what only its sources include. Each of HEADERS
+# must compile alone (checked by the lint preset).
 function(secondsight_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;DEPS;PRECOMPILE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;DEPS;PRIVATE_DEPS;PRECOMPILE")
   add_library(${name} STATIC ${arg_SOURCES})
   target_sources(${name} PUBLIC
     FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
-  target_link_libraries(${name} PUBLIC ${arg_DEPS} PRIVATE project_options)
+  target_link_libraries(${name} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS} project_options)
   if(arg_PRECOMPILE AND NOT SECONDSIGHT_LINT)
     target_precompile_headers(${name} PRIVATE ${arg_PRECOMPILE})
   endif()

@@ -8,6 +8,7 @@ namespace secondsight {
 }  // namespace secondsight
 
 /// States what must hold if the program is right, in every build type.
-#define CHECK(condition)                     \
-  (__builtin_expect(!!(condition), 1) ? static_cast<void>(0) \
-                                      : ::secondsight::check_failed(#condition, __FILE__, __LINE__))
+#define CHECK(condition)              \
+  (__builtin_expect(!!(condition), 1) \
+       ? static_cast<void>(0)         \
+       : ::secondsight::check_failed(#condition, __FILE__, __LINE__))

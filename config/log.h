@@ -1,11 +1,18 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
+#include <string>
 #include <string_view>
+
+#include "config/clock.h"
 
 namespace secondsight {
 
 enum class LogLevel : std::uint8_t { Debug, Info, Warning, Error };
+std::string_view to_string(LogLevel) noexcept;
+/// The level called "debug", "info", "warning" or "error"; empty for any other word.
+std::optional<LogLevel> parse_log_level(std::string_view word) noexcept;
 
 /// Lines below `level` are dropped from here on. Thread-safe.
 void set_log_level(LogLevel level) noexcept;
@@ -21,5 +28,10 @@ struct LogField {
 /// fails, never throws. Not for the hot path.
 void log_line(LogLevel level, std::string_view message,
               std::initializer_list<LogField> fields = {}) noexcept;
+
+/// The line that log_line writes, with its newline; cut at 4096 bytes, which a pipe takes in one
+/// piece (pipe(7), PIPE_BUF).
+std::string format_log_line(WallTime now, LogLevel level, std::string_view message,
+                            std::initializer_list<LogField> fields);
 
 }  // namespace secondsight

@@ -10,8 +10,8 @@
 
 namespace secondsight {
 
-/// A number that only grows. Striped over cache lines, so that two workers that count the same event
-/// do not take each other's line. add() from any thread, one relaxed add and no lock.
+/// A number that only grows. Striped over cache lines, so that two workers that count the same
+/// event do not take each other's line. add() from any thread, one relaxed add and no lock.
 class Counter {
  public:
   void add(std::uint64_t n = 1) noexcept;
@@ -39,8 +39,10 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  /// The counter of that name and labels; made on first use. Counters of one name share the help text.
-  Counter& counter(const std::string& name, const std::string& help, const MetricLabels& labels = {});
+  /// The counter of that name and labels; made on first use. Counters of one name share the help
+  /// text.
+  Counter& counter(const std::string& name, const std::string& help,
+                   const MetricLabels& labels = {});
   /// A value read at each scrape, on the scraping thread. `read` must be thread-safe.
   void gauge(const std::string& name, const std::string& help, const MetricLabels& labels,
              std::function<double()> read);

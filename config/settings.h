@@ -12,7 +12,7 @@ namespace secondsight {
 
 /// A numeric address and port to listen on; port 0 asks the kernel for one.
 struct ListenAddress {
-  std::string host;  // "127.0.0.1", "::1", "0.0.0.0"
+  std::string host;  // "127.0.0.1", "::1", "0.0.0.0": in its shortest form, without brackets
   std::uint16_t port = 0;
   friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
@@ -23,35 +23,39 @@ std::string_view to_string(PolicyName) noexcept;
 /// [proxy]: the side that faces clients.
 struct ProxySettings {
   std::vector<ListenAddress> listen{{"127.0.0.1", 8080}};
-  unsigned workers = 0;                       // 0: one per core
-  unsigned max_connections = 10'000;          // per worker; more are closed at once and counted
-  std::uint64_t max_header_bytes = 32_KiB;    // request line and fields; more: 431 and close
-  unsigned max_header_fields = 128;           // more: 431 and close
-  std::uint64_t max_request_body = 1_GiB;     // more: 413 and close
-  std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to its last field
-  std::chrono::milliseconds idle_timeout{60'000};    // between two requests
-  std::chrono::milliseconds body_timeout{30'000};    // without progress, either direction
-  std::chrono::milliseconds drain_timeout{10'000};   // after SIGTERM, for exchanges under way
+  unsigned workers = 0;                     // 0: one per core
+  unsigned max_connections = 10'000;        // per worker; more are closed at once and counted
+  std::uint64_t max_header_bytes = 32_KiB;  // request line and fields; more: 431 and close
+  unsigned max_header_fields = 128;         // more: 431 and close
+  std::uint64_t max_request_body = 1_GiB;   // more: 413 and close
+  std::chrono::milliseconds header_timeout{
+      10'000};                                      // from a request's first byte to its last field
+  std::chrono::milliseconds idle_timeout{60'000};   // between two requests
+  std::chrono::milliseconds body_timeout{30'000};   // without progress, either direction
+  std::chrono::milliseconds drain_timeout{10'000};  // after SIGTERM, for exchanges under way
+  friend bool operator==(const ProxySettings&, const ProxySettings&) = default;
 };
 
 /// One origin server, as http://host[:port] or https://host[:port].
 struct OriginUrl {
   bool tls = false;
-  std::string host;  // name or address; brackets removed
+  std::string host;  // name or address, in lower case; brackets removed
   std::uint16_t port = 80;
   std::string text;  // as configured, without a trailing slash
+  friend bool operator==(const OriginUrl&, const OriginUrl&) = default;
 };
 
 /// [origin]: where misses go.
 struct OriginSettings {
   std::vector<OriginUrl> urls;  // at least one; used in turn, the next when one cannot be reached
-  unsigned max_connections = 256;                       // per worker; more requests wait their turn
-  std::chrono::milliseconds connect_timeout{3'000};     // 504 after it
-  std::chrono::milliseconds response_timeout{30'000};   // until the response head: 504 after it
-  std::chrono::milliseconds idle_timeout{30'000};       // between two pieces of a body
-  std::chrono::milliseconds keepalive{4'000};           // an idle pooled connection's life
-  std::uint64_t max_header_bytes = 64_KiB;              // a larger response head: 502
-  std::uint64_t flight_buffer = 256_KiB;                // body bytes held for a slow reader
+  unsigned max_connections = 256;                      // per worker; more requests wait their turn
+  std::chrono::milliseconds connect_timeout{3'000};    // 504 after it
+  std::chrono::milliseconds response_timeout{30'000};  // until the response head: 504 after it
+  std::chrono::milliseconds idle_timeout{30'000};      // between two pieces of a body
+  std::chrono::milliseconds keepalive{4'000};          // an idle pooled connection's life
+  std::uint64_t max_header_bytes = 64_KiB;             // a larger response head: 502
+  std::uint64_t flight_buffer = 256_KiB;               // body bytes held for a slow reader
+  friend bool operator==(const OriginSettings&, const OriginSettings&) = default;
 };
 
 /// [cache]: what is kept, and where.
@@ -62,6 +66,7 @@ struct CacheSettings {
   std::uint64_t max_object = 1_GiB;      // larger bodies are passed on, never kept
   std::uint64_t write_queue = 16_MiB;    // admitted bytes that wait for the disk; full: refused
   unsigned disk_threads = 4;             // blocking reads
+  friend bool operator==(const CacheSettings&, const CacheSettings&) = default;
 };
 
 /// [admission]: what may be written to disk.
@@ -70,18 +75,21 @@ struct AdmissionSettings {
   std::uint64_t expected_keys = 1'000'000;  // distinct keys per generation
   double false_positive_rate = 0.01;        // both generations together, averaged over the window
   std::chrono::milliseconds window{std::chrono::hours{24}};  // a generation's longest life
+  friend bool operator==(const AdmissionSettings&, const AdmissionSettings&) = default;
 };
 
 /// [admin]: metrics and status.
 struct AdminSettings {
   bool enabled = true;  // listen = "" turns it off
   ListenAddress listen{"127.0.0.1", 9180};
+  friend bool operator==(const AdminSettings&, const AdminSettings&) = default;
 };
 
 /// [log]
 struct LogSettings {
   std::string level = "info";  // debug, info, warning, error
   std::string access;          // a file, "-" for stdout, empty for none: one JSON line per request
+  friend bool operator==(const LogSettings&, const LogSettings&) = default;
 };
 
 /// The whole configuration: read once, never changed, shared by reference.
@@ -92,6 +100,7 @@ struct Settings {
   AdmissionSettings admission;
   AdminSettings admin;
   LogSettings log;
+  friend bool operator==(const Settings&, const Settings&) = default;
 };
 
 /// One mistake in a configuration, with what would be right.
@@ -101,12 +110,14 @@ struct Fault {
   unsigned column = 0;
   std::string message;
 };
-/// "FILE:LINE:COLUMN: message"
+/// "FILE:LINE:COLUMN: message", or "FILE: message" where there is no line.
 std::string to_string(const Fault&);
 
-/// Settings, or every fault at once, in the order of their lines. Never throws on bad input.
+/// Settings, or every fault at once, in the order of their lines. A text that is not TOML is one
+/// fault: what follows it cannot be judged. Never throws on bad input.
 std::variant<Settings, std::vector<Fault>> parse_settings(std::string_view toml_text,
                                                           std::string_view file_name);
+/// Same for a file of at most 1 MiB; one that cannot be read is a fault.
 std::variant<Settings, std::vector<Fault>> load_settings(const std::string& path);
 
 }  // namespace secondsight

@@ -8,9 +8,15 @@
 namespace secondsight {
 
 inline namespace literals {
-constexpr std::uint64_t operator""_KiB(unsigned long long n) { return n << 10; }
-constexpr std::uint64_t operator""_MiB(unsigned long long n) { return n << 20; }
-constexpr std::uint64_t operator""_GiB(unsigned long long n) { return n << 30; }
+constexpr std::uint64_t operator""_KiB(unsigned long long n) {
+  return n << 10;
+}
+constexpr std::uint64_t operator""_MiB(unsigned long long n) {
+  return n << 20;
+}
+constexpr std::uint64_t operator""_GiB(unsigned long long n) {
+  return n << 30;
+}
 }  // namespace literals
 
 /// Reads "10GiB", "512KiB", "1.5MB", "4096", "0" as bytes. Units: B, kB/KB, MB, GB, TB (powers of

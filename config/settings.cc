@@ -1,0 +1,214 @@
+#include "config/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <toml++/toml.h>
+
+#include "config/address.h"
+#include "config/quote.h"
+#include "config/result.h"
+#include "config/setting_keys.h"
+#include "config/setting_reader.h"
+#include "config/suggestion.h"
+
+namespace secondsight {
+namespace {
+
+constexpr std::uint64_t kMaxFileBytes = 1_MiB;  // a configuration is a page or two
+// toml++ frees nested tables recursively, and a.b.c = 1 nests one for each dot: some 32,000 of them
+// exhaust a stack of 8 MiB. Its own limit of 256 covers brackets only.
+constexpr std::ptrdiff_t kMaxDots = 20'000;
+
+std::vector<std::string_view> table_names() {
+  std::vector<std::string_view> names;
+  for (const SettingKey& key : setting_keys()) {
+    if (names.empty() || names.back() != key.table) names.push_back(key.table);
+  }
+  return names;
+}
+
+std::vector<std::string_view> key_names(std::string_view table) {
+  std::vector<std::string_view> names;
+  for (const SettingKey& key : setting_keys()) {
+    if (key.table == table) names.push_back(key.name);
+  }
+  return names;
+}
+
+const SettingKey* find_key(std::string_view table, std::string_view name) {
+  for (const SettingKey& key : setting_keys()) {
+    if (key.table == table && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+/// The only table that knows `name`; empty when none or several do.
+std::string_view table_of_key(std::string_view name) {
+  std::string_view table;
+  for (const SettingKey& key : setting_keys()) {
+    if (key.name != name) continue;
+    if (!table.empty()) return {};
+    table = key.table;
+  }
+  return table;
+}
+
+std::string in_brackets(std::string_view table) {
+  std::string text = "[";
+  append_escaped(text, table);
+  return text + "]";
+}
+
+std::string unknown_key_message(std::string_view table, std::string_view name) {
+  std::string message = "unknown key " + quoted(name) + " in " + in_brackets(table);
+  if (const std::string_view home = table_of_key(name); !home.empty()) {
+    return message + "; it belongs to " + in_brackets(home);
+  }
+  if (const std::string_view nearest = nearest_word(name, key_names(table)); !nearest.empty()) {
+    message += "; did you mean " + quoted(nearest) + "?";
+  }
+  return message;
+}
+
+std::string unknown_table_message(std::string_view name, const toml::node& value) {
+  std::string message;
+  if (value.is_table()) {
+    message = "unknown table " + in_brackets(name);
+  } else if (value.is_array_of_tables()) {
+    message = "unknown table [" + in_brackets(name) + "]";
+  } else {
+    message = "unknown key " + quoted(name) + " before any table";
+    if (const std::string_view home = table_of_key(name); !home.empty()) {
+      return message + "; it belongs to " + in_brackets(home);
+    }
+  }
+  if (const std::string_view nearest = nearest_word(name, table_names()); !nearest.empty()) {
+    message += "; did you mean " + in_brackets(nearest) + "?";
+  }
+  return message;
+}
+
+void read_table(std::string_view name, const toml::table& table, Settings& settings,
+                FaultList& faults) {
+  for (const auto& [key, value] : table) {
+    if (const SettingKey* known = find_key(name, key.str())) {
+      SettingReader reader{known->table, known->name, value, faults};
+      known->read(reader, settings);
+    } else {
+      faults.add(key.source().begin, unknown_key_message(name, key.str()));
+    }
+  }
+}
+
+void read_tables(const toml::table& root, Settings& settings, FaultList& faults) {
+  const auto known = table_names();
+  for (const auto& [key, value] : root) {
+    if (std::find(known.begin(), known.end(), key.str()) == known.end()) {
+      faults.add(key.source().begin, unknown_table_message(key.str(), value));
+    } else if (const toml::table* table = value.as_table()) {
+      read_table(key.str(), *table, settings, faults);
+    } else {
+      const std::string name{key.str()};
+      faults.add(key.source().begin,
+                 name + " must be a table; write its keys below one [" + name + "] line");
+    }
+  }
+}
+
+/// What no single key can tell.
+void check_together(const toml::table& root, const Settings& settings, FaultList& faults) {
+  const toml::node* const origin = root.get("origin");
+  if (origin == nullptr || (origin->is_table() && !origin->as_table()->contains("url"))) {
+    faults.add(origin == nullptr ? toml::source_position{} : origin->source().begin,
+               "[origin] url is missing: set it to the origin's address, such as "
+               "\"http://127.0.0.1:9000\"");
+  }
+  const auto& listens = settings.proxy.listen;
+  const ListenAddress& admin = settings.admin.listen;
+  if (settings.admin.enabled && admin.port != 0 &&
+      std::find(listens.begin(), listens.end(), admin) != listens.end()) {
+    const toml::node* where = root.at_path("admin.listen").node();
+    if (where == nullptr) where = root.at_path("proxy.listen").node();
+    faults.add(where == nullptr ? toml::source_position{} : where->source().begin,
+               "[admin] listen is " + to_string(admin) +
+                   ", as is [proxy] listen; give one of them another port");
+  }
+}
+
+Result<std::string> read_file(const std::string& path) {
+  const auto last_error = [] {
+    return boost::system::error_code{errno, boost::system::generic_category()};
+  };
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return last_error();
+  Result<std::string> text{std::string{}};
+  std::array<char, 16_KiB> block{};
+  while (text->size() <= kMaxFileBytes) {
+    const ssize_t count = ::read(file, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) text = last_error();
+    if (count <= 0) break;
+    text->append(block.data(), static_cast<std::size_t>(count));
+  }
+  ::close(file);
+  return text;
+}
+
+}  // namespace
+
+std::string_view to_string(PolicyName policy) noexcept {
+  switch (policy) {
+    case PolicyName::SecondSighting:
+      return "second-sighting";
+    case PolicyName::Always:
+      return "always";
+    case PolicyName::Never:
+      return "never";
+  }
+  return "";
+}
+
+std::string to_string(const Fault& fault) {
+  std::string text = fault.file;
+  if (fault.line != 0) {
+    text += ':' + std::to_string(fault.line) + ':' + std::to_string(fault.column);
+  }
+  return text + ": " + fault.message;
+}
+
+std::variant<Settings, std::vector<Fault>> parse_settings(std::string_view toml_text,
+                                                          std::string_view file_name) {
+  FaultList faults{file_name};
+  Settings settings;
+  if (toml_text.size() > kMaxFileBytes) {
+    faults.add({}, "is larger than " + format_bytes(kMaxFileBytes));
+    return faults.take_sorted();
+  }
+  if (std::count(toml_text.begin(), toml_text.end(), '.') > kMaxDots) {
+    faults.add({}, "holds more than " + std::to_string(kMaxDots) + " dots, too many to nest");
+    return faults.take_sorted();
+  }
+  try {
+    const toml::table root = toml::parse(toml_text);
+    read_tables(root, settings, faults);
+    check_together(root, settings, faults);
+  } catch (const toml::parse_error& error) {
+    std::string message;
+    append_escaped(message, error.description());
+    faults.add(error.source().begin, message);
+  }
+  if (!faults.empty()) return faults.take_sorted();
+  return settings;
+}
+
+std::variant<Settings, std::vector<Fault>> load_settings(const std::string& path) {
+  const Result<std::string> text = read_file(path);
+  if (!text) return std::vector<Fault>{{path, 0, 0, "cannot be read: " + text.error().message()}};
+  return parse_settings(*text, path);
+}
+
+}  // namespace secondsight

@@ -1,0 +1,215 @@
+#include <gtest/gtest.h>
+
+#include "config/settings.h"
+
+namespace secondsight {
+namespace {
+
+std::vector<std::string> faults_of(std::string_view toml) {
+  std::vector<std::string> lines;
+  const auto parsed = parse_settings(toml, "s.toml");
+  if (const auto* faults = std::get_if<std::vector<Fault>>(&parsed)) {
+    for (const Fault& fault : *faults) lines.push_back(to_string(fault));
+  }
+  return lines;
+}
+
+struct BadLine {
+  std::string_view toml;
+  std::string_view fault;  // without "s.toml:"
+};
+
+/// Each stands alone, on line 1, before a good origin.
+void expect_faults(const std::vector<BadLine>& cases) {
+  for (const BadLine& bad : cases) {
+    const std::string toml =
+        std::string{bad.toml} + "\n[origin]\nurl = \"http://127.0.0.1:9000\"\n";
+    const auto faults = faults_of(toml);
+    ASSERT_EQ(faults.size(), 1U) << bad.toml << (faults.empty() ? "" : "\n" + faults.front());
+    EXPECT_EQ(faults.front(), "s.toml:" + std::string{bad.fault});
+  }
+}
+
+TEST(SettingsFaults, UnknownNames) {
+  expect_faults({
+      {"cache.memroy = \"1GiB\"",
+       R"(1:7: unknown key "memroy" in [cache]; did you mean "memory"?)"},
+      {"cache.window = \"1h\"",
+       R"(1:7: unknown key "window" in [cache]; it belongs to [admission])"},
+      {"cache.colour = 1", R"(1:7: unknown key "colour" in [cache])"},
+      {"admin.\"a\\nb\" = 1", R"(1:7: unknown key "a\nb" in [admin])"},
+      {"[prxy]", "1:2: unknown table [prxy]; did you mean [proxy]?"},
+      {"[frontend]", "1:2: unknown table [frontend]"},
+      {"[[site]]", "1:3: unknown table [[site]]"},
+      {"workers = 4", R"(1:1: unknown key "workers" before any table; it belongs to [proxy])"},
+      {"colour = 4", R"(1:1: unknown key "colour" before any table)"},
+      {"prox = 4", R"(1:1: unknown key "prox" before any table; did you mean [proxy]?)"},
+      {"proxy = 4", "1:1: proxy must be a table; write its keys below one [proxy] line"},
+      {"[[proxy]]\nworkers = 1",
+       "1:3: proxy must be a table; write its keys below one [proxy] line"},
+  });
+}
+
+TEST(SettingsFaults, WrongTypes) {
+  expect_faults({
+      {"proxy.workers = \"4\"",
+       "1:17: [proxy] workers must be a whole number, such as 0, not a string"},
+      {"proxy.workers = 1.5",
+       "1:17: [proxy] workers must be a whole number, such as 0, not a decimal number"},
+      {"cache.disk = 1.5",
+       R"(1:14: [cache] disk must be a size, such as "64MiB", not a decimal number)"},
+      {"cache.disk = true",
+       R"(1:14: [cache] disk must be a size, such as "64MiB", not true or false)"},
+      {"cache.directory = 1",
+       "1:19: [cache] directory must be a path in quotes, not a whole number"},
+      {"proxy.idle_timeout = 60",
+       R"(1:22: [proxy] idle_timeout must be a duration, such as "30s", not a whole number)"},
+      {"proxy.listen = 8080",
+       R"(1:16: [proxy] listen must be an address, such as "127.0.0.1:8080" or "[::1]:8080", or a list of them, not a whole number)"},
+      {"proxy.listen = [8080]", "1:17: [proxy] listen must list strings only, not a whole number"},
+      {"admin.listen = [\"127.0.0.1:1\"]",
+       R"(1:16: [admin] listen must be one address, such as "127.0.0.1:9180", or "" for none, not a list)"},
+      {"admission.policy = 1979-05-27",
+       R"(1:20: [admission] policy must be "second-sighting", "always" or "never", not a date or time)"},
+      {"admission.false_positive_rate = \"1%\"",
+       "1:33: [admission] false_positive_rate must be a number, such as 0.01, not a string"},
+      {"log.level = {}",
+       R"(1:13: [log] level must be "debug", "info", "warning" or "error", not a table)"},
+  });
+}
+
+TEST(SettingsFaults, OutOfRange) {
+  expect_faults({
+      {"proxy.workers = -1", "1:17: [proxy] workers must be between 0 and 256, not -1"},
+      {"proxy.workers = 257", "1:17: [proxy] workers must be between 0 and 256, not 257"},
+      {"proxy.max_connections = 0",
+       "1:25: [proxy] max_connections must be between 1 and 1000000, not 0"},
+      {"admission.expected_keys = 0",
+       "1:27: [admission] expected_keys must be between 1 and 100000000000, not 0"},
+      {"cache.disk_threads = 9223372036854775807",
+       "1:22: [cache] disk_threads must be between 1 and 256, not 9223372036854775807"},
+      {"admission.false_positive_rate = 0",
+       "1:33: [admission] false_positive_rate must be above 0 and at most 0.5, not 0"},
+      {"admission.false_positive_rate = 0.51",
+       "1:33: [admission] false_positive_rate must be above 0 and at most 0.5, not 0.51"},
+      {"admission.false_positive_rate = -0.1",
+       "1:33: [admission] false_positive_rate must be above 0 and at most 0.5, not -0.1"},
+      {"admission.false_positive_rate = nan",
+       "1:33: [admission] false_positive_rate must be above 0 and at most 0.5, not nan"},
+      {"admission.false_positive_rate = inf",
+       "1:33: [admission] false_positive_rate must be above 0 and at most 0.5, not inf"},
+      {"cache.disk = \"1023KiB\"",
+       R"(1:14: [cache] disk must be 0 (memory only) or between 1 MiB and 1 PiB, not "1023KiB")"},
+      {"cache.disk = \"2000TiB\"",
+       R"(1:14: [cache] disk must be 0 (memory only) or between 1 MiB and 1 PiB, not "2000TiB")"},
+      {"cache.disk = -1",
+       "1:14: [cache] disk must be 0 (memory only) or between 1 MiB and 1 PiB, not -1"},
+      {"cache.memory = 1048575",
+       "1:16: [cache] memory must be 0 (no memory tier) or between 1 MiB and 1 PiB, not 1048575"},
+      {"cache.max_object = 0", "1:20: [cache] max_object must be between 1 B and 1 PiB, not 0"},
+      {"proxy.header_timeout = \"0\"",
+       R"(1:24: [proxy] header_timeout must be between 1ms and 24h, not "0")"},
+      {"proxy.idle_timeout = \"25h\"",
+       R"(1:22: [proxy] idle_timeout must be between 1ms and 24h, not "25h")"},
+      {"cache.directory = \"\"", "1:19: [cache] directory must not be empty"},
+  });
+}
+
+TEST(SettingsFaults, UnreadableValues) {
+  expect_faults({
+      {"cache.disk = \"10 gigs\"",
+       R"(1:14: [cache] disk is "10 gigs", which is not a size; write a number and a unit, such as "512KiB", "64MiB" or "10GiB")"},
+      {"proxy.idle_timeout = \"60\"",
+       R"(1:22: [proxy] idle_timeout is "60", which is not a duration; write a whole number and a unit, such as "250ms", "30s", "5m", "24h" or "7d")"},
+      {"admission.policy = \"allways\"",
+       R"(1:20: [admission] policy must be "second-sighting", "always" or "never", not "allways"; did you mean "always"?)"},
+      {"log.level = \"verbose\"",
+       R"(1:13: [log] level must be "debug", "info", "warning" or "error", not "verbose")"},
+      {"cache.directory = \"a\\u0000b\"",
+       R"(1:19: [cache] directory must not hold control characters, as in "a\x00b")"},
+      {"proxy.listen = \"localhost:8080\"",
+       R"(1:16: [proxy] listen cannot listen on "localhost:8080"; write a numeric address and a port, such as "127.0.0.1:8080" or "[::1]:8080")"},
+      {"admin.listen = \":9180\"",
+       R"(1:16: [admin] listen cannot listen on ":9180"; write a numeric address and a port, such as "127.0.0.1:9180", or "" for none)"},
+  });
+}
+
+TEST(SettingsFaults, AddressesGivenTwice) {
+  expect_faults({
+      {"proxy.listen = []", "1:16: [proxy] listen must name at least one"},
+      {"proxy.listen = [\"127.0.0.1:80\", \"127.0.0.1:80\"]",
+       "1:33: [proxy] listen names 127.0.0.1:80 twice; leave one of them out"},
+      {"proxy.listen = [\"[::1]:80\", \"[0::1]:80\"]",
+       "1:29: [proxy] listen names [::1]:80 twice; leave one of them out"},
+      {"proxy.listen = \"127.0.0.1:9180\"",
+       "1:16: [admin] listen is 127.0.0.1:9180, as is [proxy] listen; give one of them another "
+       "port"},
+      {"admin.listen = \"127.0.0.1:8080\"",
+       "1:16: [admin] listen is 127.0.0.1:8080, as is [proxy] listen; give one of them another "
+       "port"},
+  });
+}
+
+TEST(SettingsFaults, TheOrigin) {
+  constexpr std::string_view kMissing =
+      "[origin] url is missing: set it to the origin's address, such as \"http://127.0.0.1:9000\"";
+  EXPECT_EQ(faults_of(""), std::vector{"s.toml: " + std::string{kMissing}});
+  EXPECT_EQ(faults_of("\n\n[origin]\n"), std::vector{"s.toml:3:1: " + std::string{kMissing}});
+  EXPECT_EQ(faults_of("origin.url = 1"),
+            std::vector<std::string>{"s.toml:1:14: [origin] url must be a URL, such as "
+                                     "\"http://127.0.0.1:9000\", or a list of them, not a whole "
+                                     "number"});
+  EXPECT_EQ(faults_of("origin.url = [\"http://a\", \"http://me@b\"]"),
+            std::vector<std::string>{"s.toml:1:27: [origin] url \"http://me@b\" has a user name; "
+                                     "write http://HOST[:PORT] or https://HOST[:PORT], such as "
+                                     "\"http://127.0.0.1:9000\""});
+}
+
+TEST(SettingsFaults, AreAllListedInTheOrderOfTheirLines) {
+  EXPECT_EQ(
+      faults_of(R"([proxy]
+workers = -1
+lisen   = "127.0.0.1:8080"
+[admission]
+window  = "24"
+policy  = "sometimes"
+[cache]
+memory  = 1
+memroy  = 2
+)"),
+      (std::vector<std::string>{
+          R"(s.toml: [origin] url is missing: set it to the origin's address, such as "http://127.0.0.1:9000")",
+          "s.toml:2:11: [proxy] workers must be between 0 and 256, not -1",
+          R"(s.toml:3:1: unknown key "lisen" in [proxy]; did you mean "listen"?)",
+          R"(s.toml:5:11: [admission] window is "24", which is not a duration; write a whole number and a unit, such as "250ms", "30s", "5m", "24h" or "7d")",
+          R"(s.toml:6:11: [admission] policy must be "second-sighting", "always" or "never", not "sometimes")",
+          "s.toml:8:11: [cache] memory must be 0 (no memory tier) or between 1 MiB and 1 PiB, "
+          "not 1",
+          R"(s.toml:9:1: unknown key "memroy" in [cache]; did you mean "memory"?)",
+      }));
+}
+
+TEST(SettingsFaults, WhatIsNotTomlIsOneFaultWithItsLine) {
+  const std::vector<std::pair<std::string_view, std::string_view>> cases{
+      {"[origin]\nurl = \n", "s.toml:2:7: "},
+      {"[origin\n", "s.toml:1:8: "},
+      {"[proxy]\nworkers = 1\nworkers = 2\n", "s.toml:3:"},
+      {"[proxy]\n[proxy]\n", "s.toml:2:"},
+      {"a = \"\x01\"", "s.toml:1:"},
+      {"a = \"\xff\"", "s.toml:1:"},
+  };
+  for (const auto& [toml, start] : cases) {
+    const auto faults = faults_of(toml);
+    ASSERT_EQ(faults.size(), 1U) << toml;
+    EXPECT_EQ(faults.front().substr(0, start.size()), start) << faults.front();
+    EXPECT_GT(faults.front().size(), start.size() + 10) << faults.front();
+  }
+}
+
+TEST(SettingsFaults, ATextTooLargeIsRefusedUnread) {
+  EXPECT_EQ(faults_of(std::string(1_MiB + 1, '=')),
+            std::vector<std::string>{"s.toml: is larger than 1 MiB"});
+}
+
+}  // namespace
+}  // namespace secondsight

@@ -1,0 +1,184 @@
+#include "config/settings.h"
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <toml++/toml.h>
+
+#include "config/setting_keys.h"
+
+namespace secondsight {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Settings parse_good(std::string_view toml) {
+  const auto parsed = parse_settings(toml, "test.toml");
+  if (const auto* faults = std::get_if<std::vector<Fault>>(&parsed)) {
+    for (const Fault& fault : *faults) ADD_FAILURE() << to_string(fault);
+    return {};
+  }
+  return std::get<Settings>(parsed);
+}
+
+constexpr std::string_view kShortest = "origin.url = \"http://127.0.0.1:9000\"\n";
+
+Settings defaults() {
+  Settings settings;
+  settings.origin.urls = {{false, "127.0.0.1", 9000, "http://127.0.0.1:9000"}};
+  return settings;
+}
+
+TEST(Settings, OnlyTheOriginHasNoDefault) {
+  EXPECT_EQ(parse_good(kShortest), defaults());
+}
+
+TEST(Settings, EveryKeyReachesItsField) {
+  const Settings settings = parse_good(R"(
+[proxy]
+listen = ["0.0.0.0:80", "[::]:80"]
+workers = 4
+max_connections = 500
+max_header = "8KiB"
+max_header_fields = 64
+max_request_body = 0
+header_timeout = "5s"
+idle_timeout = "2m"
+body_timeout = "250ms"
+drain_timeout = "0"
+[origin]
+url = ["http://a:1", "https://b"]
+max_connections = 16
+connect_timeout = "1s"
+response_timeout = "10s"
+idle_timeout = "11s"
+keepalive = "1m"
+max_header = 4096
+flight_buffer = "1 MiB"
+[cache]
+directory = "cache"
+disk = "1TiB"
+memory = "0"
+max_object = "4GiB"
+write_queue = "32MiB"
+disk_threads = 2
+[admission]
+policy = "always"
+expected_keys = 50_000_000
+false_positive_rate = 0.001
+window = "7d"
+[admin]
+listen = "[::1]:9999"
+[log]
+level = "debug"
+access = "-"
+)");
+  Settings expected;
+  expected.proxy = {{{"0.0.0.0", 80}, {"::", 80}},
+                    4,
+                    500,
+                    8_KiB,
+                    64,
+                    0,
+                    seconds{5},
+                    seconds{120},
+                    milliseconds{250},
+                    seconds{0}};
+  expected.origin = {{{false, "a", 1, "http://a:1"}, {true, "b", 443, "https://b"}},
+                     16,
+                     seconds{1},
+                     seconds{10},
+                     seconds{11},
+                     seconds{60},
+                     4096,
+                     1_MiB};
+  expected.cache = {"cache", 1024_GiB, 0, 4_GiB, 32_MiB, 2};
+  expected.admission = {PolicyName::Always, 50'000'000, 0.001, hours{168}};
+  expected.admin = {true, {"::1", 9999}};
+  expected.log = {"debug", "-"};
+  EXPECT_EQ(settings.proxy, expected.proxy);
+  EXPECT_EQ(settings.origin, expected.origin);
+  EXPECT_EQ(settings.cache, expected.cache);
+  EXPECT_EQ(settings.admission, expected.admission);
+  EXPECT_EQ(settings.admin, expected.admin);
+  EXPECT_EQ(settings.log, expected.log);
+}
+
+TEST(Settings, TakesTheEdgesOfItsRanges) {
+  const auto with = [](std::string_view line) {
+    return parse_good(std::string{kShortest} + std::string{line});
+  };
+  EXPECT_EQ(with("cache.disk = \"1MiB\"").cache.disk_bytes, 1_MiB);
+  EXPECT_EQ(with("cache.disk = 0").cache.disk_bytes, 0U);
+  EXPECT_EQ(with("cache.memory = 1048576").cache.memory_bytes, 1_MiB);
+  EXPECT_EQ(with("admission.false_positive_rate = 0.5").admission.false_positive_rate, 0.5);
+  EXPECT_EQ(with("admission.policy = \"never\"").admission.policy, PolicyName::Never);
+  EXPECT_EQ(with("proxy.workers = 0").proxy.workers, 0U);
+  EXPECT_FALSE(with("admin.listen = \"\"").admin.enabled);
+  EXPECT_EQ(with("proxy.listen = [\"127.0.0.1:0\", \"127.0.0.1:0\"]").proxy.listen.size(), 2U);
+  EXPECT_EQ(with("log.access = \"/var/log/a b.log\"").log.access, "/var/log/a b.log");
+}
+
+TEST(Settings, AnAdminThatIsOffTakesNoPort) {
+  const Settings settings = parse_good(std::string{kShortest} +
+                                       "proxy.listen = \"127.0.0.1:9180\"\nadmin.listen = \"\"\n");
+  EXPECT_FALSE(settings.admin.enabled);
+}
+
+TEST(Settings, WindowsLineEndsAndAByteOrderMarkAreFine) {
+  EXPECT_EQ(parse_good("\xef\xbb\xbf[origin]\r\nurl = 'http://127.0.0.1:9000'\r\n"), defaults());
+}
+
+/// The first ```toml block of the manual.
+std::string manual_example() {
+  std::ifstream file{SECONDSIGHT_MANUAL};
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string manual = text.str();
+  const std::string open = "```toml\n";
+  const std::size_t begin = manual.find(open);
+  const std::size_t end = begin == std::string::npos ? begin : manual.find("```", begin + 3);
+  if (end == std::string::npos) return {};
+  return manual.substr(begin + open.size(), end - begin - open.size());
+}
+
+TEST(Settings, TheManualShowsEveryKeyWithItsDefault) {
+  const std::string example = manual_example();
+  ASSERT_FALSE(example.empty()) << SECONDSIGHT_MANUAL;
+  EXPECT_EQ(parse_good(example), defaults());
+
+  const toml::table root = toml::parse(example);
+  for (const SettingKey& key : setting_keys()) {
+    const auto* table = root.get_as<toml::table>(key.table);
+    ASSERT_NE(table, nullptr) << key.table;
+    EXPECT_TRUE(table->contains(key.name)) << key.table << '.' << key.name;
+  }
+}
+
+TEST(LoadSettings, ReadsAFile) {
+  const std::string path = testing::TempDir() + "secondsight_settings_test.toml";
+  std::ofstream{path} << kShortest;
+  const auto loaded = load_settings(path);
+  std::remove(path.c_str());
+  ASSERT_TRUE(std::holds_alternative<Settings>(loaded));
+  EXPECT_EQ(std::get<Settings>(loaded), defaults());
+}
+
+TEST(LoadSettings, SaysWhyAFileCannotBeRead) {
+  const auto fault_of = [](const std::string& path) {
+    const auto loaded = load_settings(path);
+    const auto* faults = std::get_if<std::vector<Fault>>(&loaded);
+    return faults != nullptr && faults->size() == 1 ? to_string(faults->front()) : std::string{};
+  };
+  EXPECT_EQ(fault_of("/nowhere/x.toml"),
+            "/nowhere/x.toml: cannot be read: No such file or directory");
+  EXPECT_EQ(fault_of("/"), "/: cannot be read: Is a directory");
+  EXPECT_EQ(fault_of("/dev/zero"), "/dev/zero: is larger than 1 MiB");
+}
+
+}  // namespace
+}  // namespace secondsight

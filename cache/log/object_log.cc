@@ -78,9 +78,8 @@ Result<> ObjectLog::Impl::replay_one(const SegmentRing::Existing& existing,
 
   ring_.adopt(existing.segment);
   // Spares the next opening the scan; if it cannot be, that one scans again.
-  if (!contents->is_sealed && existing.can_be_sealed && segment.file().sync() &&
-      write_footer(segment, options_.seed_id, footer))
-    add(counters_.footer_bytes, footer_bytes(footer.entries.size()));
+  if (!contents->is_sealed && existing.can_be_sealed && segment.file().sync())
+    add(counters_.footer_bytes, write_footer(segment, options_.seed_id, footer));
   for (const FooterEntry& entry : footer.entries)
     recovered(entry.fingerprint, entry.kind, location_of(segment.number(), entry));
   return {};
@@ -144,19 +143,17 @@ Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
 /// Ends the open segment, whatever state it is in.
 void ObjectLog::Impl::retire_segment() {
   const auto writer = std::move(writer_);
-  const std::size_t records = writer->contents().entries.size();
-  if (records == 0) {
+  if (writer->contents().entries.empty()) {
     // Else a disk that refuses every write would push out the whole cache, one empty segment at a
     // time.
     static_cast<void>(ring_.remove(writer->segment()));
     return;
   }
-  auto sealed = writer->seal();
-  if (!sealed) {
-    lost_records_error_ = sealed.error();
-  } else if (*sealed) {
-    add(counters_.footer_bytes, footer_bytes(records));
-  }
+  auto footer_bytes = writer->seal();
+  if (footer_bytes)
+    add(counters_.footer_bytes, *footer_bytes);
+  else
+    lost_records_error_ = footer_bytes.error();
 }
 
 Result<> ObjectLog::Impl::sync() {

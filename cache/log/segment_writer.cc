@@ -57,17 +57,19 @@ Result<> SegmentWriter::sync() {
   return {};
 }
 
-Result<bool> SegmentWriter::seal() {
+Result<std::uint64_t> SegmentWriter::seal() {
   if (has_unsynced_) {
     if (auto synced = sync(); !synced) return synced.error();
   }
   return write_footer(*segment_, seed_id_, contents_);
 }
 
-bool write_footer(Segment& segment, std::uint64_t seed_id, const Footer& contents) {
+std::uint64_t write_footer(Segment& segment, std::uint64_t seed_id, const Footer& contents) {
   const auto bytes = encode_footer(contents, seed_id, segment.number());
   const std::array<std::span<const std::byte>, 1> pieces{bytes};
-  return segment.file().write_at(segment.bytes() - bytes.size(), pieces) && segment.file().sync();
+  const bool is_done =
+      segment.file().write_at(segment.bytes() - bytes.size(), pieces) && segment.file().sync();
+  return is_done ? bytes.size() : 0;
 }
 
 }  // namespace secondsight::cache::log

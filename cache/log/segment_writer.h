@@ -25,9 +25,9 @@ class SegmentWriter {
   /// After an error nothing that was appended since the last sync is sure: let go of the segment.
   Result<> sync();
   /// Makes the records durable, then writes the footer, so that a footer never lists what was lost.
-  /// An error is that of the records' sync; true: with a footer, false: it could not be written,
-  /// and the segment is scanned when the log is opened.
-  Result<bool> seal();
+  /// An error is that of the records' sync. Returns the footer's length; 0: it could not be
+  /// written, so that the segment is scanned when the log is opened.
+  Result<std::uint64_t> seal();
 
   const Segment& segment() const noexcept { return *segment_; }
   bool has_unsynced() const noexcept { return has_unsynced_; }
@@ -44,7 +44,8 @@ class SegmentWriter {
   std::vector<std::span<const std::byte>> pieces_;  // likewise
 };
 
-/// Writes the footer at the segment's end and pushes it out; never mind if it cannot be.
-bool write_footer(Segment& segment, std::uint64_t seed_id, const Footer& contents);
+/// Writes the footer at the segment's end and syncs it. Returns its length; 0: it could not be
+/// done.
+std::uint64_t write_footer(Segment& segment, std::uint64_t seed_id, const Footer& contents);
 
 }  // namespace secondsight::cache::log

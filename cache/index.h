@@ -34,6 +34,7 @@ class Index {
  private:
   struct Shard;
   static constexpr std::size_t kShards = 64;
+  Shard& shard_of(const admission::Fingerprint&) const noexcept;
   std::unique_ptr<Shard[]> shards_;
 };
 

@@ -26,8 +26,8 @@ class File {
   /// Gather: the pieces go one after the other from `offset` on.
   virtual Result<> write_at(std::uint64_t offset,
                             std::span<const std::span<const std::byte>> pieces) = 0;
-  /// Reserves space up to `size_bytes` so that later writes within cannot run out of it; where the file
-  /// system cannot, it does nothing. Errors: no_space_on_device.
+  /// Reserves space up to `size_bytes` so that later writes within cannot run out of it; where the
+  /// file system cannot, it does nothing. Errors: no_space_on_device.
   virtual Result<> reserve(std::uint64_t size_bytes) = 0;
   /// After an error the unsynced bytes are in an unknown state and a second sync proves nothing:
   /// the caller abandons the file.

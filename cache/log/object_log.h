@@ -7,29 +7,11 @@
 #include <string_view>
 
 #include "cache/log/file_system.h"
+#include "cache/log/object_reader.h"
 #include "cache/log/record.h"
 #include "config/result.h"
 
 namespace secondsight::cache::log {
-
-class Segment;
-
-/// Reads one stored object (single record, or large object over its parts). Holds its segments open,
-/// so that reclaim under a reader is harmless. One thread at a time.
-class ObjectReader {
- public:
-  const RecordHead& head() const noexcept { return head_; }
-  /// Copies body bytes [offset, offset + out.size()) after verifying the checksum of every block they
-  /// touch. Errors: resource_unavailable_try_again (PageCacheOnly, call again on a disk thread),
-  /// bad_message (damage: nothing was given out), no_such_file_or_directory (a part was reclaimed), I/O.
-  Result<> read_body(std::uint64_t offset, std::span<std::byte> out, ReadMode);
-
- private:
-  friend class ObjectLog;
-  ObjectReader() = default;
-  RecordHead head_;
-  // ... (the owner of this file completes it)
-};
 
 /// What the log has done since it was opened, for metrics. Bytes as handed to the file system.
 struct LogCounters {
@@ -39,39 +21,41 @@ struct LogCounters {
 
 /// An append-only ring of equal segments on one FileSystem; format in docs/on-disk-format.md.
 ///
-/// open -> [append | sync]* -> close. When the ring is full, append removes the oldest segment first;
-/// a segment that a reader still holds counts against the capacity until it is let go.
-/// A record is whole or absent: any damage is found by checksum. Sealed segments carry a footer of their
-/// records, so that opening reads footers and scans only the tail (and segments whose footer is damaged).
-/// Threads: open_object() from any thread, also while its segment is removed; counters() too. The rest:
-/// one writer.
+/// open -> [append | sync]* -> close. When the ring is full, append removes the oldest segment
+/// first; a segment that a reader still holds counts against the capacity until it is let go. A
+/// record is whole or absent: any damage is found by checksum. Sealed segments carry a footer of
+/// their records, so that opening reads footers and scans only the tail (and segments whose footer
+/// is damaged). Threads: open_object() from any thread, also while its segment is removed;
+/// counters() too. The rest: one writer.
 class ObjectLog {
  public:
   struct Options {
     std::uint64_t capacity_bytes = 0;  // of all segment files together, never exceeded
     std::uint32_t segment_bytes = 0;   // see segment_bytes_for()
-    std::uint64_t seed_id = 0;         // FingerprintSeed::id(): segments of another seed are removed
+    std::uint64_t seed_id = 0;  // FingerprintSeed::id(): segments of another seed are removed
   };
   /// 1/64 of the capacity, between 256 KiB and 256 MiB, a multiple of 4 KiB.
   static std::uint32_t segment_bytes_for(std::uint64_t capacity_bytes) noexcept;
 
   /// Called for each intact record, oldest first; a Tombstone comes as one too.
-  using OnRecord =
-      std::function<void(const admission::Fingerprint&, RecordKind, const Location&)>;
+  using OnRecord = std::function<void(const admission::Fingerprint&, RecordKind, const Location&)>;
   /// Called for each record that a reclaimed segment held.
   using OnReclaimed = std::function<void(const admission::Fingerprint&, const Location&)>;
 
-  /// Replays every intact record into `recovered`. A torn tail ends its segment; damage elsewhere costs
-  /// that record only. Never fails for damaged content. Errors: I/O; invalid_argument (capacity below 4 segments).
+  /// Replays every intact record into `recovered`. A torn tail ends its segment; damage elsewhere
+  /// costs that record only. Never fails for damaged content. Errors: I/O; invalid_argument
+  /// (capacity below 4 segments).
   static Result<std::unique_ptr<ObjectLog>> open(FileSystem&, const Options&,
                                                  const OnRecord& recovered);
   ~ObjectLog();
 
-  /// The largest body one record may carry: 4 MiB, or less where segments are small (a quarter of one).
+  /// The largest body one record may carry: 4 MiB, or less where segments are small (a quarter of
+  /// one).
   std::uint32_t part_body_bytes_max() const noexcept;
 
-  /// Errors: no_space_on_device, I/O (the record is absent then, later appends go to a fresh segment);
-  /// device_or_resource_busy (every old segment is held by readers); value_too_large (does not fit).
+  /// Errors: no_space_on_device, I/O (the record is absent then, later appends go to a fresh
+  /// segment); device_or_resource_busy (every old segment is held by readers); value_too_large
+  /// (does not fit).
   Result<Location> append(const RecordView&, const OnReclaimed&);
   /// Makes everything appended so far durable.
   Result<> sync();

@@ -20,12 +20,12 @@ struct Location {
 };
 
 enum class RecordKind : std::uint8_t {
-  Object = 1,      // head and whole body
-  Part = 2,        // one piece of a large body; invisible until a LargeObject names it
-  LargeObject = 3, // head, and the places of the body's parts: commits them. Also a refreshed head
-                   // whose one part is the body of an older Object record
-  VaryMarker = 4,  // the primary key has variants; the head is the Vary field
-  Tombstone = 5,   // the fingerprint was removed: no older record of it may come back
+  Object = 1,       // head and whole body
+  Part = 2,         // one piece of a large body; invisible until a LargeObject names it
+  LargeObject = 3,  // head, and the places of the body's parts: commits them. Also a refreshed head
+                    // whose one part is the body of an older Object record
+  VaryMarker = 4,   // the primary key has variants; the head is the Vary field
+  Tombstone = 5,    // the fingerprint was removed: no older record of it may come back
 };
 
 /// One piece of a large body: the body of the record at `record`.
@@ -40,8 +40,9 @@ struct RecordView {
   admission::Fingerprint fingerprint{};
   std::uint16_t status = 0;
   policy::ExchangeTimes times{};
-  std::string_view key;   // full key text
-  std::string_view head;  // FieldBlock::text() of the stored fields, preceded by the reason phrase and CRLF
+  std::string_view key;  // full key text
+  std::string_view
+      head;  // FieldBlock::text() of the stored fields, preceded by the reason phrase and CRLF
   std::span<const std::span<const std::byte>> body;  // pieces, in order; empty for LargeObject
   std::span<const PartRef> parts;                    // LargeObject only
 };

@@ -1,0 +1,231 @@
+#include "cache/log/object_log.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "cache/log/record_format.h"
+#include "cache/log/segment_format.h"
+#include "cache/log/segment_ring.h"
+#include "cache/log/segment_scan.h"
+#include "cache/log/segment_writer.h"
+#include "config/check.h"
+#include "config/units.h"
+
+namespace secondsight::cache::log {
+namespace {
+
+using boost::system::error_code;
+using boost::system::errc::make_error_code;
+namespace errc = boost::system::errc;
+
+constexpr std::uint64_t kPageBytes = 4_KiB;
+constexpr std::uint64_t kSegmentsPlanned = 64;
+constexpr std::uint64_t kSegmentsMin = 4;
+
+Location location_of(std::uint32_t segment, const FooterEntry& entry) noexcept {
+  return {segment, entry.offset_bytes, entry.length_bytes};
+}
+
+// Written by the writer, read by whoever shows metrics. Relaxed: statistics, they order nothing.
+struct Counters {
+  std::atomic<std::uint64_t> record_bytes{0}, footer_bytes{0}, header_bytes{0};
+  std::atomic<std::uint64_t> records{0}, segments_created{0}, segments_reclaimed{0};
+};
+
+void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
+  counter.fetch_add(n, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+struct ObjectLog::Impl {
+  Impl(FileSystem& files, const Options& options)
+      : options_(options),
+        ring_(files, {options.capacity_bytes, options.segment_bytes, options.seed_id}) {}
+
+  Result<> replay(const OnRecord& recovered);
+  Result<> replay_one(const SegmentRing::Existing& existing, const OnRecord& recovered);
+  Result<Location> append(const RecordView& record, const OnReclaimed& reclaimed);
+  Result<> start_segment(const OnReclaimed& reclaimed);
+  Result<> reclaim_oldest(const OnReclaimed& reclaimed);
+  void retire_segment();
+  Result<> sync();
+
+  Options options_;
+  SegmentRing ring_;
+  Counters counters_;
+  std::unique_ptr<SegmentWriter> writer_;  // null: the next append starts a segment
+  error_code lost_records_error_;          // appended since the last sync(), and no longer sure
+  bool has_reclaimed_for_space_ = false;   // since the disk was found full
+};
+
+Result<> ObjectLog::Impl::replay(const OnRecord& recovered) {
+  auto existing = ring_.find_existing();
+  if (!existing) return existing.error();
+  for (const auto& segment : *existing)
+    if (auto replayed = replay_one(segment, recovered); !replayed) return replayed;
+  return {};
+}
+
+Result<> ObjectLog::Impl::replay_one(const SegmentRing::Existing& existing,
+                                     const OnRecord& recovered) {
+  Segment& segment = *existing.segment;
+  auto contents = read_contents(segment, options_.seed_id);
+  if (!contents) return contents.error();
+  const Footer& footer = contents->footer;
+  if (footer.entries.empty() && ring_.remove(segment)) return {};
+
+  ring_.adopt(existing.segment);
+  // Spares the next opening the scan; if it cannot be, that one scans again.
+  if (!contents->is_sealed && existing.can_be_sealed && segment.file().sync())
+    add(counters_.footer_bytes, write_footer(segment, options_.seed_id, footer));
+  for (const FooterEntry& entry : footer.entries)
+    recovered(entry.fingerprint, entry.kind, location_of(segment.number(), entry));
+  return {};
+}
+
+Result<Location> ObjectLog::Impl::append(const RecordView& record, const OnReclaimed& reclaimed) {
+  const std::uint64_t record_bytes = encoded_bytes(record);
+  if (kSegmentHeaderBytes + record_bytes + footer_bytes(1) > options_.segment_bytes)
+    return make_error_code(errc::value_too_large);
+  if (writer_ && !writer_->fits(record_bytes)) retire_segment();
+  if (!writer_) {
+    if (auto started = start_segment(reclaimed); !started) return started.error();
+  }
+  auto location = writer_->append(record);
+  if (!location) {
+    retire_segment();
+    return location;
+  }
+  add(counters_.records, 1);
+  add(counters_.record_bytes, record_bytes);
+  return location;
+}
+
+Result<> ObjectLog::Impl::start_segment(const OnReclaimed& reclaimed) {
+  while (!ring_.has_room_for_segment()) {
+    // Without this, slow readers of every segment would cost the whole cache and gain nothing.
+    if (!ring_.table()->any_unheld()) return make_error_code(errc::device_or_resource_busy);
+    if (auto done = reclaim_oldest(reclaimed); !done) return done;
+  }
+  auto writer = ring_.start_segment();
+  if (!writer && writer.error() == errc::no_space_on_device && !has_reclaimed_for_space_ &&
+      ring_.table()->oldest()) {
+    // Others filled the disk. One segment of ours is a fair price for going on, but not one per
+    // try.
+    has_reclaimed_for_space_ = true;
+    if (auto done = reclaim_oldest(reclaimed); !done) return done;
+    writer = ring_.start_segment();
+  }
+  if (!writer) return writer.error();
+  has_reclaimed_for_space_ = false;
+  writer_ = std::move(*writer);
+  add(counters_.segments_created, 1);
+  add(counters_.header_bytes, kSegmentHeaderBytes);
+  return {};
+}
+
+Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
+  auto segment = ring_.table()->oldest();
+  const std::uint32_t number = segment->number();
+  // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
+  const auto contents = read_contents(*segment, options_.seed_id);
+  if (auto removed = ring_.remove(*segment); !removed) return removed;
+  segment.reset();
+  add(counters_.segments_reclaimed, 1);
+  if (!contents) return {};
+  for (const FooterEntry& entry : contents->footer.entries)
+    reclaimed(entry.fingerprint, location_of(number, entry));
+  return {};
+}
+
+/// Ends the open segment, whatever state it is in.
+void ObjectLog::Impl::retire_segment() {
+  const auto writer = std::move(writer_);
+  if (writer->contents().entries.empty()) {
+    // Else a disk that refuses every write would push out the whole cache, one empty segment at a
+    // time.
+    static_cast<void>(ring_.remove(writer->segment()));
+    return;
+  }
+  auto footer_bytes = writer->seal();
+  if (footer_bytes)
+    add(counters_.footer_bytes, *footer_bytes);
+  else
+    lost_records_error_ = footer_bytes.error();
+}
+
+Result<> ObjectLog::Impl::sync() {
+  if (writer_ && writer_->has_unsynced()) {
+    if (auto synced = writer_->sync(); !synced) {
+      writer_.reset();
+      return synced;
+    }
+  }
+  if (auto synced = ring_.sync_directory(); !synced) return synced;
+  if (const auto error = std::exchange(lost_records_error_, {})) return error;
+  return {};
+}
+
+std::uint32_t ObjectLog::segment_bytes_for(std::uint64_t capacity_bytes) noexcept {
+  const std::uint64_t share = capacity_bytes / kSegmentsPlanned / kPageBytes * kPageBytes;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 256_KiB, 256_MiB));
+}
+
+Result<std::unique_ptr<ObjectLog>> ObjectLog::open(FileSystem& files, const Options& options,
+                                                   const OnRecord& recovered) {
+  if (options.segment_bytes < kPageBytes ||
+      options.capacity_bytes / kSegmentsMin < options.segment_bytes)
+    return make_error_code(errc::invalid_argument);
+  std::unique_ptr<ObjectLog> log(new ObjectLog);
+  log->impl_ = std::make_unique<Impl>(files, options);
+  if (auto replayed = log->impl_->replay(recovered); !replayed) return replayed.error();
+  return log;
+}
+
+ObjectLog::ObjectLog() = default;
+ObjectLog::~ObjectLog() = default;
+
+std::uint32_t ObjectLog::part_body_bytes_max() const noexcept {
+  return std::min(static_cast<std::uint32_t>(4_MiB), impl_->options_.segment_bytes / 4);
+}
+
+Result<Location> ObjectLog::append(const RecordView& record, const OnReclaimed& reclaimed) {
+  std::uint64_t body_bytes = 0;
+  for (const auto piece : record.body) body_bytes += piece.size();
+  if (body_bytes > part_body_bytes_max()) return make_error_code(errc::value_too_large);
+  return impl_->append(record, reclaimed);
+}
+
+Result<> ObjectLog::sync() {
+  return impl_->sync();
+}
+
+Result<> ObjectLog::close() {
+  if (impl_->writer_) impl_->retire_segment();
+  return impl_->sync();
+}
+
+Result<std::unique_ptr<ObjectReader>> ObjectLog::open_object(const Location& location,
+                                                             ReadMode mode) const {
+  return ObjectReader::open(impl_->ring_.table(), location, mode);
+}
+
+LogCounters ObjectLog::counters() const noexcept {
+  const Counters& from = impl_->counters_;
+  LogCounters to;
+  to.record_bytes = from.record_bytes.load(std::memory_order_relaxed);
+  to.footer_bytes = from.footer_bytes.load(std::memory_order_relaxed);
+  to.header_bytes = from.header_bytes.load(std::memory_order_relaxed);
+  to.records = from.records.load(std::memory_order_relaxed);
+  to.segments_created = from.segments_created.load(std::memory_order_relaxed);
+  to.segments_reclaimed = from.segments_reclaimed.load(std::memory_order_relaxed);
+  return to;
+}
+
+std::uint64_t ObjectLog::bytes_on_disk() const noexcept {
+  return impl_->ring_.bytes_on_disk();
+}
+
+}  // namespace secondsight::cache::log

@@ -1,0 +1,208 @@
+#include "cache/log/posix_file_system.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace secondsight::cache::log {
+namespace {
+
+using boost::system::error_code;
+using boost::system::errc::make_error_code;
+namespace errc = boost::system::errc;
+
+constexpr mode_t kFileMode = 0600;
+constexpr const char* kLockName = "lock";
+
+error_code last_error() noexcept {
+  const int number = errno == EDQUOT ? ENOSPC : errno;
+  return {number, boost::system::generic_category()};
+}
+
+/// Calls until a signal does not interrupt.
+template <class Call>
+auto retry(Call call) noexcept {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+class PosixFile final : public File {
+ public:
+  explicit PosixFile(int descriptor) noexcept : descriptor_(descriptor) {}
+  ~PosixFile() override { ::close(descriptor_); }
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out,
+                              ReadMode mode) const override {
+    const int flags = mode == ReadMode::PageCacheOnly ? RWF_NOWAIT : 0;
+    std::size_t filled = 0;
+    while (filled < out.size()) {
+      const iovec piece{out.data() + filled, out.size() - filled};
+      const auto at = static_cast<off_t>(offset + filled);
+      const ssize_t n = retry([&] { return ::preadv2(descriptor_, &piece, 1, at, flags); });
+      if (n > 0) {
+        filled += static_cast<std::size_t>(n);
+      } else if (mode == ReadMode::PageCacheOnly && (n == 0 || errno == EOPNOTSUPP)) {
+        return make_error_code(errc::resource_unavailable_try_again);
+      } else if (n == 0) {
+        break;
+      } else {
+        return last_error();
+      }
+    }
+    return filled;
+  }
+
+  Result<> write_at(std::uint64_t offset,
+                    std::span<const std::span<const std::byte>> pieces) override {
+    std::array<iovec, kPiecesPerCall> vector{};
+    std::size_t piece = 0;
+    std::size_t skip = 0;  // bytes of pieces[piece] that are written
+    while (true) {
+      while (piece < pieces.size() && skip == pieces[piece].size()) {
+        ++piece;
+        skip = 0;
+      }
+      if (piece == pieces.size()) return {};
+      const std::size_t count = std::min(pieces.size() - piece, vector.size());
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto bytes = pieces[piece + i].subspan(i == 0 ? skip : 0);
+        vector[i] = {const_cast<std::byte*>(bytes.data()), bytes.size()};  // pwritev only reads
+      }
+      const auto at = static_cast<off_t>(offset);
+      ssize_t n =
+          retry([&] { return ::pwritev(descriptor_, vector.data(), static_cast<int>(count), at); });
+      if (n < 0) return last_error();
+      if (n == 0) return make_error_code(errc::io_error);
+      offset += static_cast<std::uint64_t>(n);
+      for (auto left = static_cast<std::size_t>(n); left > 0;) {
+        const std::size_t taken = std::min(left, pieces[piece].size() - skip);
+        left -= taken;
+        skip += taken;
+        if (left > 0) {
+          ++piece;
+          skip = 0;
+        }
+      }
+    }
+  }
+
+  Result<> reserve(std::uint64_t size_bytes) override {
+    const auto size = static_cast<off_t>(size_bytes);
+    if (retry([&] { return ::fallocate(descriptor_, 0, 0, size); }) == 0) return {};
+    if (errno == EOPNOTSUPP) return {};
+    return last_error();
+  }
+
+  Result<> sync() override {
+    if (retry([&] { return ::fdatasync(descriptor_); }) != 0) return last_error();
+    return {};
+  }
+
+  Result<std::uint64_t> size() const override {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0) return last_error();
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+
+ private:
+  static constexpr std::size_t kPiecesPerCall =
+      256;  // below IOV_MAX; a whole part in 16 KiB chunks
+  int descriptor_;
+};
+
+Result<int> open_at(int directory, std::string_view name, int flags) {
+  const std::string path(name);
+  const int descriptor =
+      retry([&] { return ::openat(directory, path.c_str(), flags | O_CLOEXEC, kFileMode); });
+  if (descriptor < 0) return last_error();
+  return descriptor;
+}
+
+Result<std::unique_ptr<File>> open_file(int directory, std::string_view name, int flags) {
+  auto descriptor = open_at(directory, name, flags | O_RDWR);
+  if (!descriptor) return descriptor.error();
+  return std::unique_ptr<File>(std::make_unique<PosixFile>(*descriptor));
+}
+
+Result<> make_directory(const std::filesystem::path& directory) {
+  std::error_code error;
+  if (directory.has_parent_path())
+    std::filesystem::create_directories(directory.parent_path(), error);
+  if (error) return error_code(error.value(), boost::system::generic_category());
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return last_error();
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::open(
+    const std::filesystem::path& directory) {
+  if (auto made = make_directory(directory); !made) return made.error();
+  auto descriptor = open_at(AT_FDCWD, directory.native(), O_RDONLY | O_DIRECTORY);
+  if (!descriptor) return descriptor.error();
+  auto lock = open_at(*descriptor, kLockName, O_RDWR | O_CREAT);
+  if (!lock) {
+    ::close(*descriptor);
+    return lock.error();
+  }
+  std::unique_ptr<PosixFileSystem> files(new PosixFileSystem(*descriptor, *lock));
+  if (retry([&] { return ::flock(*lock, LOCK_EX | LOCK_NB); }) != 0)
+    return errno == EWOULDBLOCK ? make_error_code(errc::device_or_resource_busy) : last_error();
+  return files;
+}
+
+PosixFileSystem::~PosixFileSystem() {
+  ::close(lock_);
+  ::close(directory_);
+}
+
+Result<std::unique_ptr<File>> PosixFileSystem::create(std::string_view name) {
+  return open_file(directory_, name, O_CREAT | O_EXCL);
+}
+
+Result<std::unique_ptr<File>> PosixFileSystem::open(std::string_view name) {
+  return open_file(directory_, name, 0);
+}
+
+Result<std::vector<std::string>> PosixFileSystem::list() const {
+  auto descriptor = open_at(directory_, ".", O_RDONLY | O_DIRECTORY);
+  if (!descriptor) return descriptor.error();
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(*descriptor), &::closedir);
+  if (!entries) {
+    const error_code error = last_error();
+    ::close(*descriptor);
+    return error;
+  }
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != ".." && name != kLockName) names.emplace_back(name);
+  }
+  if (errno != 0) return last_error();
+  return names;
+}
+
+Result<> PosixFileSystem::remove(std::string_view name) {
+  if (::unlinkat(directory_, std::string(name).c_str(), 0) != 0) return last_error();
+  return {};
+}
+
+Result<> PosixFileSystem::sync_directory() {
+  if (retry([&] { return ::fsync(directory_); }) != 0) return last_error();
+  return {};
+}
+
+}  // namespace secondsight::cache::log

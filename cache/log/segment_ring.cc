@@ -1,0 +1,134 @@
+#include "cache/log/segment_ring.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "cache/log/segment_format.h"
+
+namespace secondsight::cache::log {
+namespace {
+
+using boost::system::errc::make_error_code;
+namespace errc = boost::system::errc;
+
+struct FoundFile {
+  std::uint32_t number = 0;
+  std::uint64_t file_bytes = 0;
+  std::optional<SegmentHeader> header;  // empty: damaged
+  std::unique_ptr<File> file;
+};
+
+Result<FoundFile> open_file(FileSystem& files, const std::string& name, std::uint32_t number) {
+  FoundFile found;
+  found.number = number;
+  auto file = files.open(name);
+  if (!file) return file.error();
+  found.file = std::move(*file);
+  auto size = found.file->size();
+  if (!size) return size.error();
+  found.file_bytes = *size;
+  std::array<std::byte, kSegmentHeaderBytes> bytes{};
+  auto read = found.file->read_at(0, bytes, ReadMode::Blocking);
+  if (!read) return read.error();
+  found.header = decode_segment_header(std::span(bytes).first(*read));
+  return found;
+}
+
+Result<std::vector<FoundFile>> open_all(FileSystem& files) {
+  auto names = files.list();
+  if (!names) return names.error();
+  std::vector<FoundFile> all;
+  for (const std::string& name : *names) {
+    const auto number = parse_segment_file_name(name);
+    if (!number) continue;
+    auto found = open_file(files, name, *number);
+    if (!found) return found.error();
+    all.push_back(std::move(*found));
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.number < b.number; });
+  return all;
+}
+
+}  // namespace
+
+SegmentRing::SegmentRing(FileSystem& files, const Options& options)
+    : files_(files), options_(options), table_(std::make_shared<SegmentTable>(options.seed_id)) {}
+
+Result<std::vector<SegmentRing::Existing>> SegmentRing::find_existing() {
+  auto found = open_all(files_);
+  if (!found) return found.error();
+  for (const FoundFile& file : *found)
+    if (file.header && file.header->version > kFormatVersion)
+      return make_error_code(errc::not_supported);
+
+  std::vector<Existing> existing;
+  for (FoundFile& file : *found) {
+    next_number_ = file.number + 1;  // 0 after the last number: start_segment() refuses
+    const auto& header = file.header;
+    if (header && (header->version < kFormatVersion || header->seed_id != options_.seed_id)) {
+      if (auto removed = remove_file(file.number); !removed) return removed.error();
+      continue;
+    }
+    const std::uint64_t sealed_bytes = header ? header->segment_bytes : 0;
+    existing.push_back({std::make_shared<Segment>(std::move(file.file), file.number,
+                                                  std::max(file.file_bytes, sealed_bytes), ledger_),
+                        sealed_bytes >= file.file_bytes});
+  }
+  auto first_kept = existing.begin();
+  for (; bytes_on_disk() > options_.capacity_bytes; ++first_kept) {
+    if (auto removed = remove_file(first_kept->segment->number()); !removed) return removed.error();
+    first_kept->segment.reset();
+  }
+  existing.erase(existing.begin(), first_kept);
+  return existing;
+}
+
+Result<std::unique_ptr<SegmentWriter>> SegmentRing::start_segment() {
+  if (next_number_ == 0) return make_error_code(errc::value_too_large);
+  const std::uint32_t number = next_number_++;
+  auto file = files_.create(segment_file_name(number));
+  if (!file) return file.error();
+  directory_is_dirty_ = true;
+  auto segment =
+      std::make_shared<Segment>(std::move(*file), number, options_.segment_bytes, ledger_);
+  table_->push_back(segment);
+  auto writer = SegmentWriter::start(segment, options_.seed_id);
+  if (writer) return writer;
+  // If it cannot be removed either, it stays in the table: counted, and reclaimed in its turn.
+  static_cast<void>(remove(*segment));
+  return writer;
+}
+
+Result<> SegmentRing::remove(const Segment& segment) {
+  const std::uint32_t number = segment.number();
+  if (auto removed = remove_file(number); !removed) return removed;
+  if (table_->find(number)) table_->erase(number);
+  return {};
+}
+
+/// A power cut may undo what the directory has not synced. Were two removals open at once, it could
+/// bring back the older segment without the younger one, whose tombstones it needs.
+Result<> SegmentRing::remove_file(std::uint32_t number) {
+  if (has_unsynced_removal_) {
+    if (auto synced = sync_directory(); !synced) return synced;
+  }
+  auto removed = files_.remove(segment_file_name(number));
+  if (!removed && removed.error() != errc::no_such_file_or_directory) return removed;
+  directory_is_dirty_ = true;
+  has_unsynced_removal_ = true;
+  return {};
+}
+
+Result<> SegmentRing::sync_directory() {
+  if (!directory_is_dirty_) return {};
+  if (auto synced = files_.sync_directory(); !synced) return synced;
+  directory_is_dirty_ = false;
+  has_unsynced_removal_ = false;
+  return {};
+}
+
+}  // namespace secondsight::cache::log

@@ -1,0 +1,62 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/log/file_system.h"
+#include "cache/log/segment.h"
+#include "cache/log/segment_writer.h"
+#include "config/result.h"
+
+namespace secondsight::cache::log {
+
+/// The segment files: makes and removes them, in the order that keeps removed objects removed.
+/// One thread, but for table().
+class SegmentRing {
+ public:
+  struct Options {
+    std::uint64_t capacity_bytes = 0;
+    std::uint32_t segment_bytes = 0;
+    std::uint64_t seed_id = 0;
+  };
+  /// A segment of an earlier run.
+  struct Existing {
+    std::shared_ptr<Segment> segment;
+    bool can_be_sealed = false;  // its length is known, so that a footer has a place
+  };
+
+  SegmentRing(FileSystem& files, const Options& options);
+
+  /// What is there of this format and seed, oldest first, not yet in the table. Older formats,
+  /// other seeds and what is beyond the capacity are removed. Errors: not_supported (a newer
+  /// format: nothing was touched), I/O.
+  Result<std::vector<Existing>> find_existing();
+  void adopt(std::shared_ptr<Segment> segment) { table_->push_back(std::move(segment)); }
+
+  /// Makes the next segment. Errors: no_space_on_device, I/O; value_too_large (out of numbers).
+  Result<std::unique_ptr<SegmentWriter>> start_segment();
+  /// Removes the file, and lets go of the segment if it is in the table. Errors: I/O (it stays).
+  Result<> remove(const Segment& segment);
+  /// Makes the removals and creations so far durable.
+  Result<> sync_directory();
+
+  bool has_room_for_segment() const noexcept {
+    return bytes_on_disk() + options_.segment_bytes <= options_.capacity_bytes;
+  }
+  std::uint64_t bytes_on_disk() const noexcept { return ledger_->load(); }
+  const std::shared_ptr<SegmentTable>& table() const noexcept { return table_; }
+
+ private:
+  Result<> remove_file(std::uint32_t number);
+
+  FileSystem& files_;
+  Options options_;
+  std::shared_ptr<DiskLedger> ledger_ = std::make_shared<DiskLedger>(0);
+  std::shared_ptr<SegmentTable> table_;
+  std::uint32_t next_number_ = 1;
+  bool directory_is_dirty_ = false;
+  bool has_unsynced_removal_ = false;
+};
+
+}  // namespace secondsight::cache::log

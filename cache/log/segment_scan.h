@@ -1,0 +1,20 @@
+#pragma once
+#include <cstdint>
+
+#include "cache/log/segment.h"
+#include "cache/log/segment_format.h"
+#include "config/result.h"
+
+namespace secondsight::cache::log {
+
+struct SegmentContents {
+  Footer footer;
+  bool is_sealed = false;  // from a footer; else from a scan
+};
+
+/// What a segment holds: from its footer, or else from a scan of it. Damage is no error, it makes
+/// the answer shorter; a record that is damaged behind a good header is listed as a Tombstone (but
+/// for a Part, which replaces nothing). Errors: I/O.
+Result<SegmentContents> read_contents(const Segment& segment, std::uint64_t seed_id);
+
+}  // namespace secondsight::cache::log

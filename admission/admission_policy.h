@@ -16,15 +16,18 @@ enum class Verdict : std::uint8_t {
   FirstSighting,  // refused: seen for the first time
   Never,          // refused: the policy admits nothing
 };
-constexpr bool admits(Verdict v) noexcept { return v == Verdict::Always || v == Verdict::Repeat; }
+constexpr bool admits(Verdict v) noexcept {
+  return v == Verdict::Always || v == Verdict::Repeat;
+}
 
 /// A filter's state, for metrics.
 struct FilterStatus {
   std::uint64_t memory_bytes = 0;
-  std::uint64_t marked_keys = 0;     // in the current generation, estimated
-  double fill = 0;                   // share of set bits in the current generation
-  double false_positive_rate = 0;    // of both generations now, by formula
-  SteadyTime::duration window_age{}; // since the current generation began
+  std::uint64_t marked_keys = 0;      // in the current generation
+  double fill = 0;                    // share of set bits in the current generation, sampled
+  double false_positive_rate = 0;     // of both generations now, from the bits of the sampled lines
+  SteadyTime::duration window_age{};  // since the current generation began
+  SteadyTime::duration last_generation{};  // how long the one before it took marks; zero for none
   std::uint64_t rotations_by_age = 0;
   std::uint64_t rotations_by_fill = 0;
 };
@@ -49,7 +52,9 @@ class AdmissionPolicy {
   virtual FilterStatus status(SteadyTime /*now*/) const noexcept { return {}; }
 };
 
-/// The policy that `settings` names. Throws std::bad_alloc when the filter does not fit in memory.
+/// The policy that `settings` names. Throws std::bad_alloc when the filter does not fit in memory,
+/// and std::invalid_argument with the explanation of bloom_math.h when no sensible filter has this
+/// size.
 std::unique_ptr<AdmissionPolicy> make_policy(const AdmissionSettings& settings, SteadyTime now);
 
 }  // namespace secondsight::admission

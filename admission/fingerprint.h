@@ -11,11 +11,11 @@
 namespace secondsight::admission {
 
 /// XXH3-128 of a canonical cache key under one installation's secret. Stable across builds and
-/// machines for the same secret (it is written to disk). Equal fingerprints do not prove equal keys:
-/// whoever serves bytes compares the full key.
+/// machines for the same secret (it is written to disk). Equal fingerprints do not prove equal
+/// keys: whoever serves bytes compares the full key.
 struct Fingerprint {
-  std::uint64_t high = 0;  // picks the filter's line, the index's shard
-  std::uint64_t low = 0;   // picks the bits inside the line
+  std::uint64_t high = 0;  // all that the filter sees (its line and bits); the index's shard
+  std::uint64_t low = 0;   // the index's place within the shard
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
 
@@ -36,10 +36,12 @@ class FingerprintSeed {
   /// From the kernel's random source. Errors: what getrandom reports.
   static Result<FingerprintSeed> random();
   /// Reads `directory`/seed, or creates it with mode 0600 (written aside, synced and renamed, so a
-  /// crash leaves a whole one or none). Errors: I/O; bad_message when the file is damaged.
+  /// crash leaves a whole one or none). Of two processes that create it at once, both get the same.
+  /// Errors: I/O; bad_message when the file is damaged, which is then left as it is. Blocks.
   static Result<FingerprintSeed> load_or_create(const std::filesystem::path& directory);
 
   Fingerprint fingerprint_of(std::string_view canonical_key) const noexcept;
+
   /// Names the secret without giving it away: stored beside data that depends on it.
   std::uint64_t id() const noexcept { return id_; }
 

@@ -1,0 +1,184 @@
+#include "admission/two_generation_filter.h"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "config/check.h"
+
+// Why no mark is lost while its window lasts
+// ------------------------------------------
+// Rotation e turns epoch e-1 into epoch e. For one line i it is three moments, in this order:
+//   start(e)   maintain() publishes the new epoch with position 0; line i is still in epoch e-1
+//   clear(e)   the half that was `previous` in e-1 is zeroed; it will be `current` in e
+//   pass(e)    the position moves beyond i: the line is in epoch e
+// done(e) is the last line's pass. In epoch e marks go to half e mod 2, and clear(e) is the only
+// write that removes bits from that half since clear(e-2); so a bit set between clear(e) and
+// clear(e+2) stays until clear(e+2). Rotations by age keep start(e+1) >= done(e) + window.
+//
+// A. A sighting reads the state while its line is in epoch e, that is between pass(e) and
+// pass(e+1), and
+//    sets its bits in half e mod 2. If it does so before clear(e+2), they stay until clear(e+2),
+//    which is after start(e+2) >= done(e+1) + window >= pass(e+1) + window: at least a window after
+//    the state was read, however the sighting and rotation e+1 interleave. The half that rotation
+//    e+1 clears is the other one, so no racing mark is ever put into a half while it is being swept
+//    ...
+// B. ... unless the thread slept from its read of the state until clear(e+2), that is, for longer
+// than a
+//    window. Then some of its bits are zeroed and the mark is lost, but its window, counted from
+//    that read, is over: whoever comes after this sighting's return comes after the window.
+// C. A sighting that sees all its bits in `current` writes nothing. They were set in epoch e and
+// not in
+//    epoch e-2: the acquire load that saw the line in epoch e also makes clear(e) visible. So they
+//    stay as in A.
+// D. A sighting of epoch e may find the retiring half of its line half cleared by rotation e+1, and
+// say
+//    First to a key marked in epoch e-1. That key's time was up: it read its state before pass(e),
+//    and clear(e+1) is later than done(e) + window.
+// E. An answer reads both halves alike. A thread that works with an outdated state can put a mark
+//    into the wrong half, as in A, but never overlooks one.
+//
+// By fill the argument is the same with marks for time: start(e+1) comes keys_per_generation marks
+// after start(e), and a sweep ends at the first call of maintain() after a 64th of that, so a key
+// outlives at least 63/64 of keys_per_generation further marks less those between two calls. Marks
+// are counted from the start of a rotation, not from its end, so that under a steady load every
+// line takes exactly as many keys as planned, whatever the pace of the sweep.
+//
+// What a line can hold at most: keys_per_generation, plus the marks between two calls of maintain()
+// (the rotation by fill waits for the call), plus a 64th when the load leaps from one rotation to
+// the next.
+namespace secondsight::admission {
+namespace {
+
+constexpr std::uint64_t kMostSampledLines = 16384;
+
+SteadyTime to_time(const std::atomic<SteadyTime::rep>& ticks) noexcept {
+  return SteadyTime(SteadyTime::duration(ticks.load(std::memory_order_relaxed)));
+}
+
+SteadyTime::rep to_ticks(SteadyTime time) noexcept {
+  return time.time_since_epoch().count();
+}
+
+}  // namespace
+
+TwoGenerationFilter::TwoGenerationFilter(const FilterSize& size, SteadyTime::duration window,
+                                         SteadyTime now)
+    : size_(size),
+      window_(window),
+      memory_(size.memory_bytes()),
+      lines_(static_cast<Line*>(memory_.data())),
+      state_(make_state(0, size.line_count)),
+      rotated_at_(to_ticks(now)),
+      swept_at_(to_ticks(now)) {
+  CHECK(size.line_count > 0 && size.line_count < std::uint64_t{1} << kPositionBits);
+  CHECK(size.keys_per_generation > 0);
+  CHECK(window > SteadyTime::duration::zero());
+  std::uninitialized_value_construct_n(lines_, size.line_count);
+}
+
+bool TwoGenerationFilter::sweeping() const noexcept {
+  return position_of(state_.load(std::memory_order_relaxed)) < size_.line_count;
+}
+
+std::uint64_t TwoGenerationFilter::marks_in_generation() const noexcept {
+  // The base first: read the other way round, a rotation in between would make the difference
+  // negative.
+  const std::uint64_t base = marks_at_rotation_.load(std::memory_order_relaxed);
+  const std::uint64_t marks = marks_.value();
+  return marks > base ? marks - base : 0;
+}
+
+void TwoGenerationFilter::maintain(SteadyTime now) noexcept {
+  const bool full = marks_in_generation() >= size_.keys_per_generation;
+  if (sweeping()) {
+    sweep(now);
+    // The sweep took time: its end is the next call's `now`, so that no line's window is cut short.
+    sweep_ended_ = !sweeping();
+    if (!sweep_ended_ || !full) return;
+  }
+  if (sweep_ended_) swept_at_.store(to_ticks(now), std::memory_order_relaxed);
+  sweep_ended_ = false;
+  if (!full && now - to_time(swept_at_) < window_) return;
+  (full ? rotations_by_fill_ : rotations_by_age_).fetch_add(1, std::memory_order_relaxed);
+  start_rotation(now);
+  sweep(now);
+  sweep_ended_ = !sweeping();
+}
+
+void TwoGenerationFilter::start_rotation(SteadyTime now) noexcept {
+  const std::uint64_t epoch = (state_.load(std::memory_order_relaxed) >> kPositionBits) + 1;
+  last_generation_.store((now - to_time(rotated_at_)).count(), std::memory_order_relaxed);
+  rotated_at_.store(to_ticks(now), std::memory_order_relaxed);
+  marks_at_rotation_.store(marks_.value(), std::memory_order_relaxed);
+  // Release, with sight()'s acquire. The epoch wraps after 2^24 rotations; only its parity counts.
+  state_.store(make_state(epoch, 0), std::memory_order_release);
+}
+
+void TwoGenerationFilter::sweep(SteadyTime now) noexcept {
+  const std::uint64_t state = state_.load(std::memory_order_relaxed);
+  const std::uint64_t epoch = state >> kPositionBits;
+  const std::uint64_t position = position_of(state);
+
+  // Whichever is furthest of: an even stretch for each call, and the shares that keep the sweep
+  // short beside the generation, in time and in marks.
+  const auto steps = static_cast<double>(kSweepSteps);
+  const double by_time = steps * std::chrono::duration<double>(now - to_time(rotated_at_)) /
+                         std::chrono::duration<double>(window_);
+  const double by_marks = steps * static_cast<double>(marks_in_generation()) /
+                          static_cast<double>(size_.keys_per_generation);
+  const double share = std::min(1.0, std::max(by_time, by_marks));
+  const auto by_share = static_cast<std::uint64_t>(share * static_cast<double>(size_.line_count));
+  const std::uint64_t by_call = position + (size_.line_count + kSweepSteps - 1) / kSweepSteps;
+  const std::uint64_t end = std::min(size_.line_count, std::max(by_share, by_call));
+
+  const auto retiring = static_cast<unsigned>(epoch & 1U);  // about to become `current`
+  for (std::uint64_t i = position; i < end; ++i) {
+    for (std::atomic<std::uint64_t>& word : lines_[i].halves[retiring]) {
+      word.store(0, std::memory_order_relaxed);
+    }
+  }
+  // Release: the stretch is empty for whoever sees it in the new epoch (sight()'s acquire).
+  state_.store(make_state(epoch, end), std::memory_order_release);
+}
+
+FilterStatus TwoGenerationFilter::status(SteadyTime now) const noexcept {
+  const std::uint64_t state = state_.load(std::memory_order_acquire);
+  const std::uint64_t samples = std::min(size_.line_count, kMostSampledLines);
+  double set_bits = 0;
+  double matches = 0;
+  for (std::uint64_t s = 0; s < samples; ++s) {
+    const std::uint64_t i = size_.line_count / samples * s;
+    const unsigned current = current_half(state, i);
+    // A stranger draws two bits of each word, with repetition: (set / 64)^2 a word.
+    double in_current = 1;
+    double in_previous = 1;
+    double in_both = 1;
+    const auto chance = [](std::uint64_t word) {
+      const double share = std::popcount(word) / 64.0;
+      return share * share;
+    };
+    for (unsigned w = 0; w < kWordsPerHalf; ++w) {
+      const std::uint64_t mine = lines_[i].halves[current][w].load(std::memory_order_relaxed);
+      const std::uint64_t old = lines_[i].halves[current ^ 1U][w].load(std::memory_order_relaxed);
+      set_bits += std::popcount(mine);
+      in_current *= chance(mine);
+      in_previous *= chance(old);
+      in_both *= chance(mine & old);
+    }
+    matches += in_current + in_previous - in_both;
+  }
+  const auto sampled = static_cast<double>(samples);
+  FilterStatus status;
+  status.memory_bytes = memory_.size_bytes();
+  status.marked_keys = marks_in_generation();
+  status.fill = set_bits / (sampled * kHalfLineBits);
+  status.false_positive_rate = matches / sampled;
+  status.window_age = now - to_time(rotated_at_);
+  status.last_generation = SteadyTime::duration(last_generation_.load(std::memory_order_relaxed));
+  status.rotations_by_age = rotations_by_age_.load(std::memory_order_relaxed);
+  status.rotations_by_fill = rotations_by_fill_.load(std::memory_order_relaxed);
+  return status;
+}
+
+}  // namespace secondsight::admission

@@ -1,0 +1,156 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "admission/admission_policy.h"
+#include "admission/bloom_math.h"
+#include "admission/fingerprint.h"
+#include "admission/huge_memory.h"
+#include "admission/mark_counter.h"
+#include "config/clock.h"
+
+namespace secondsight::admission {
+
+enum class Sighting : std::uint8_t { First, Repeat };
+
+/// Where a key lives in a filter of `line_count` lines: one line, two bits in each of four words.
+/// Part of the on-disk contract (golden values in the tests): a mark is `Fingerprint::high` alone.
+struct FilterAddress {
+  std::uint64_t line = 0;
+  std::array<std::uint64_t, kWordsPerHalf> masks{};
+
+  static FilterAddress of(std::uint64_t hash, std::uint64_t line_count) noexcept;
+};
+
+/// Remembers which fingerprints were sighted lately, in two blocked Bloom filters that take turns
+/// and lie side by side: one 64-byte line holds a 256-bit half for each generation. `current` takes
+/// the marks, `previous` only answers; a rotation swaps the roles and clears what retires.
+///
+/// Guarantee: a key is never answered First within one generation after it was last sighted. A
+/// generation lasts `window`, or fewer: until keys_per_generation keys were marked.
+/// Error: Repeat for a key never sighted, on average over a window at most at the rate its size was
+/// chosen for (size_filter()). Both guarantees are argued in two_generation_filter.cc.
+///
+/// Threads: prefetch(), sight() and status() from any thread, lock-free. maintain() from one
+/// thread.
+class TwoGenerationFilter {
+ public:
+  /// Throws std::bad_alloc. All memory is touched here, so that no request pays for a page fault.
+  TwoGenerationFilter(const FilterSize& size, SteadyTime::duration window, SteadyTime now);
+
+  /// Starts the one memory access that sight() needs.
+  void prefetch(const Fingerprint& key) const noexcept;
+
+  /// Says whether the key was sighted before, and remembers this sighting.
+  Sighting sight(const Fingerprint& key) noexcept;
+
+  /// Rotates when due, and sweeps a stretch of lines while a rotation is under way. A sweep takes
+  /// at most kSweepSteps calls, and ends sooner when a 64th of the window or of the keys of a
+  /// generation has passed. A rotation that falls due during a sweep waits for its end, which then
+  /// comes within the same call.
+  void maintain(SteadyTime now) noexcept;
+
+  /// Sampled over at most 16384 lines, a few hundred microseconds.
+  FilterStatus status(SteadyTime now) const noexcept;
+
+  const FilterSize& size() const noexcept { return size_; }
+  /// Whether lines of the last rotation are still to be cleared.
+  bool sweeping() const noexcept;
+
+  static constexpr std::uint64_t kSweepSteps = 64;
+
+ private:
+  using Half = std::array<std::atomic<std::uint64_t>, kWordsPerHalf>;
+  struct alignas(kLineBytes) Line {
+    std::array<Half, 2> halves{};
+  };
+  static_assert(sizeof(Line) == kLineBytes, "both generations of a key in one cache line");
+
+  // Epoch in the upper 24 bits, sweep position in the lower 40: lines below the position are in the
+  // epoch, the others still in the one before. A line's current half is its epoch's lowest bit.
+  static constexpr unsigned kPositionBits = 40;
+  static constexpr std::uint64_t position_of(std::uint64_t state) noexcept {
+    return state & ((std::uint64_t{1} << kPositionBits) - 1);
+  }
+  static constexpr unsigned current_half(std::uint64_t state, std::uint64_t line) noexcept {
+    const unsigned epoch_bit = static_cast<unsigned>(state >> kPositionBits) & 1U;
+    return epoch_bit ^ (line >= position_of(state) ? 1U : 0U);
+  }
+
+  static constexpr std::uint64_t make_state(std::uint64_t epoch, std::uint64_t position) noexcept {
+    return epoch << kPositionBits | position;
+  }
+
+  std::uint64_t marks_in_generation() const noexcept;
+  void start_rotation(SteadyTime now) noexcept;
+  void sweep(SteadyTime now) noexcept;
+
+  const FilterSize size_;
+  const SteadyTime::duration window_;
+  HugeMemory memory_;
+  Line* lines_;
+
+  // Written by maintain(), release; read by sight(), acquire: who sees a line in its new epoch sees
+  // its retired half cleared.
+  alignas(64) std::atomic<std::uint64_t> state_;
+
+  MarkCounter marks_;
+
+  // Written by maintain() only, relaxed: status() shows them, nothing is ordered by them.
+  alignas(64) std::atomic<std::uint64_t> marks_at_rotation_{0};
+  std::atomic<SteadyTime::rep> rotated_at_;  // the last rotation began
+  std::atomic<SteadyTime::rep> swept_at_;    // ... and its sweep was seen to be complete
+  std::atomic<SteadyTime::rep> last_generation_{0};
+  std::atomic<std::uint64_t> rotations_by_age_{0};
+  std::atomic<std::uint64_t> rotations_by_fill_{0};
+  bool sweep_ended_ = false;  // maintain() only: a sweep is complete, its end not yet stamped
+};
+
+inline FilterAddress FilterAddress::of(std::uint64_t hash, std::uint64_t line_count) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  // The line takes the hash's top bits, so the probes come from a remix of all of them: the top 48
+  // bits of a product, six for each probe. Odd multiplier: 2^64 / golden ratio.
+  const std::uint64_t mixed = hash * 0x9E3779B97F4A7C15U;
+  FilterAddress address;
+  // The upper half of the product: even over the lines, for any count, without a division.
+  address.line = static_cast<std::uint64_t>((static_cast<Wide>(hash) * line_count) >> 64U);
+  for (unsigned w = 0; w < kWordsPerHalf; ++w) {
+    const unsigned shift = 58 - 12 * w;
+    address.masks[w] = (std::uint64_t{1} << (mixed >> shift & 63U)) |
+                       (std::uint64_t{1} << (mixed >> (shift - 6) & 63U));
+  }
+  return address;
+}
+
+[[gnu::always_inline]] inline void TwoGenerationFilter::prefetch(
+    const Fingerprint& key) const noexcept {
+  const Line* const line = lines_ + FilterAddress::of(key.high, size_.line_count).line;
+  __builtin_prefetch(line);
+  // g++ 12 takes a function that only prefetches for one without effect, and drops calls of it.
+  asm volatile("" : : "r"(line));
+}
+
+inline Sighting TwoGenerationFilter::sight(const Fingerprint& key) noexcept {
+  const FilterAddress address = FilterAddress::of(key.high, size_.line_count);
+  Line& line = lines_[address.line];
+  const unsigned current = current_half(state_.load(std::memory_order_acquire), address.line);
+  // Relaxed: a bit says all there is to say, no other data hangs on it.
+  std::uint64_t missing_in_current = 0;
+  std::uint64_t missing_in_previous = 0;
+  for (unsigned w = 0; w < kWordsPerHalf; ++w) {
+    const std::uint64_t now = line.halves[current][w].load(std::memory_order_relaxed);
+    const std::uint64_t before = line.halves[current ^ 1U][w].load(std::memory_order_relaxed);
+    missing_in_current |= address.masks[w] & ~now;
+    missing_in_previous |= address.masks[w] & ~before;
+  }
+  if (missing_in_current == 0) return Sighting::Repeat;
+  for (unsigned w = 0; w < kWordsPerHalf; ++w) {
+    line.halves[current][w].fetch_or(address.masks[w], std::memory_order_relaxed);
+  }
+  marks_.add();
+  return missing_in_previous == 0 ? Sighting::Repeat : Sighting::First;
+}
+
+}  // namespace secondsight::admission

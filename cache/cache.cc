@@ -16,6 +16,9 @@ using namespace literals;
 /// Without a memory tier, bodies up to this size are still gathered whole before they are written.
 constexpr std::uint64_t kWholeBodyBytesWithoutTier = 256_KiB;
 
+/// What an object takes in memory beside its body, generously.
+constexpr std::uint64_t kHeadBytesAllowance = 4_KiB;
+
 /// With a memory tier a freshened head lives there; a record on disk for a shorter lifetime than this
 /// would be written again and again.
 constexpr Seconds kLifetimeWorthARecord{60};
@@ -287,7 +290,9 @@ void Cache::invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTim
 }
 
 std::uint64_t Cache::whole_body_bytes_max() const noexcept {
-  return memory_ ? memory_->object_bytes_max() : kWholeBodyBytesWithoutTier;
+  if (!memory_) return kWholeBodyBytesWithoutTier;
+  const std::uint64_t object_bytes_max = memory_->object_bytes_max();
+  return object_bytes_max - std::min(object_bytes_max, kHeadBytesAllowance);
 }
 
 void Cache::count(Detail detail) noexcept {

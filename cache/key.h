@@ -10,17 +10,25 @@
 namespace secondsight::cache {
 
 /// What names one stored response: an unambiguous text and its fingerprint. The primary key is
-/// scheme, host and target (RFC 9111 2); a variant adds the values of the fields that Vary nominates.
+/// scheme, host and target (RFC 9111 2); a variant adds the values of the fields that Vary
+/// nominates.
+///
+/// Text of a primary key: "http://host/path?query", one line, where the host has no byte that could
+/// be read as the target's. Of a variant: the primary key's text, a line feed, vary_text().
 class CacheKey {
  public:
-  /// Host: lower case, without the scheme's default port. Target: origin-form, kept byte for byte but
-  /// for percent-encoding that RFC 3986 6.2.2 calls equal (hex digits upper case, unreserved decoded) and an
-  /// empty path ("/"). Dot segments are kept: origins disagree about them.
+  /// Host: lower case, without the scheme's default port. Target: origin-form, kept byte for byte
+  /// but for percent-encoding that RFC 3986 6.2.2 calls equal (hex digits upper case, unreserved
+  /// decoded) and an empty path ("/"). A target with a broken escape is not touched. Dot segments
+  /// are kept: origins disagree about them. `scheme` is "http" or "https".
   static CacheKey primary(std::string_view scheme, std::string_view host, std::string_view target,
                           const admission::FingerprintSeed&);
 
-  /// The key of the variant of this primary key that `request` selects. `epoch` sets apart what was stored
-  /// before the resource was last invalidated; the epoch's zero: never.
+  /// A key as a disk record holds it. The fingerprint must be that of the text.
+  static CacheKey from_stored(std::string text, const admission::Fingerprint& fingerprint);
+
+  /// The key of the variant of this primary key that `request` selects. `epoch` sets apart what was
+  /// stored before the resource was last invalidated; the clock's zero: it never was.
   CacheKey variant(const std::vector<std::string>& vary, WallTime epoch,
                    const policy::FieldBlock& request, const admission::FingerprintSeed&) const;
 
@@ -28,7 +36,7 @@ class CacheKey {
   const admission::Fingerprint& fingerprint() const noexcept { return fingerprint_; }
 
  private:
-  CacheKey(std::string text, const admission::FingerprintSeed&);
+  CacheKey(std::string text, const admission::Fingerprint& fingerprint);
   std::string text_;
   admission::Fingerprint fingerprint_;
 };

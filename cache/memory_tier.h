@@ -1,8 +1,7 @@
 #pragma once
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "cache/object.h"
 
@@ -13,14 +12,15 @@ enum class Newcomer : std::uint8_t { First, SeenBefore };
 
 /// The RAM cache in front of the disk; it also stages bodies that were seen once.
 ///
-/// S3-FIFO (Yang et al., SOSP 2023): a small FIFO takes a tenth of the bytes, a main FIFO the rest. An
-/// object leaves the small queue for the main one if it was used since it came, else for good; the main
-/// queue reinserts what was used (two-bit counter). SeenBefore starts in main.
-/// Bounded in bytes, every overhead counted. Sharded by fingerprint, as many shards as the size
-/// allows (a shard is at least 16 MiB), a mutex each; a hit takes the shard's lock, copies one
-/// shared_ptr and writes no list. Thread-safe.
+/// S3-FIFO (Yang et al., SOSP 2023): a small FIFO takes a tenth of the bytes, a main FIFO the rest.
+/// An object leaves the small queue for the main one if it was used since it came, else for good;
+/// the main queue reinserts what was used (two-bit counter). SeenBefore starts in main. Bounded in
+/// bytes, every overhead counted. Sharded by fingerprint, as many shards as the size allows (a
+/// shard is at least 16 MiB), a mutex each; a hit takes the shard's lock, copies one shared_ptr and
+/// writes no list; what is evicted is released after the lock. Thread-safe.
 class MemoryTier {
  public:
+  /// 0 turns it off: nothing is ever kept.
   explicit MemoryTier(std::uint64_t capacity_bytes);
   ~MemoryTier();
 
@@ -28,19 +28,27 @@ class MemoryTier {
   ObjectPtr find(const CacheKey&) noexcept;
   /// Same, without marking it used.
   ObjectPtr peek(const CacheKey&) const noexcept;
-  /// Replaces what has the key (keeping its place). Objects above object_bytes_max() are ignored.
+  /// Replaces what has the key (keeping its place). Of an object above object_bytes_max() only this
+  /// much is done: what had the key goes, for it is out of date.
   void insert(ObjectPtr, Newcomer);
   void erase(const CacheKey&) noexcept;
+  /// The disk has let go of that object: if it is here, its next use writes it again.
+  void note_not_on_disk(const admission::Fingerprint&) noexcept;
 
-  /// The largest object worth keeping: an eighth of a shard, at most 4 MiB.
+  /// The largest object worth keeping, in Object::memory_bytes(): an eighth of a shard, at most 4
+  /// MiB.
   std::uint64_t object_bytes_max() const noexcept;
+  /// What it holds now, its own tables included: at most capacity_bytes(), but for the empty
+  /// shards.
   std::uint64_t bytes() const noexcept;
   std::uint64_t objects() const noexcept;
+  /// Objects that had to make room, since the start.
   std::uint64_t evictions() const noexcept;
   std::uint64_t capacity_bytes() const noexcept;
 
  private:
-  struct Shard;
+  class Shard;
+  Shard& shard_of(const admission::Fingerprint&) const noexcept;
   std::uint64_t capacity_bytes_;
   std::size_t shard_count_;
   std::unique_ptr<Shard[]> shards_;

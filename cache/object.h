@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cache/key.h"
 #include "cache/policy/facts.h"
 #include "cache/policy/fields.h"
-#include "cache/key.h"
 
 namespace secondsight::cache {
 
@@ -45,9 +45,14 @@ struct Object {
   /// twice.
   mutable std::atomic<bool> on_disk{false};
 
-  /// All it costs in RAM, allocator overhead estimated.
+  /// All it costs in RAM, allocator overhead estimated; shared heads and chunks count in full.
+  /// Walks the body's chunks.
   std::uint64_t memory_bytes() const noexcept;
 };
 using ObjectPtr = std::shared_ptr<const Object>;
+
+/// An object of these parts, body_bytes counted. Yours to change until it is shared.
+std::shared_ptr<Object> make_object(CacheKey key, std::shared_ptr<const ObjectHead> head,
+                                    std::vector<ChunkPtr> body);
 
 }  // namespace secondsight::cache

@@ -21,10 +21,10 @@ struct ResponseDirectives {
 struct ResponseFacts {
   int status = 0;
   ResponseDirectives directives;
-  std::optional<Seconds> age;
+  std::optional<Seconds> age;                            // unreadable: none (RFC 9111 5.1)
   std::optional<WallTime> date, expires, last_modified;  // expires holds the epoch when invalid
   std::vector<std::string> vary;  // lower-case names, sorted, once each; {"*"} matches nothing
-  std::string etag;               // as received, quotes and W/ included; empty: none
+  std::string etag;  // as received, quotes and W/ included; empty: none, or several that differ
   bool has_set_cookie = false;
 };
 
@@ -34,6 +34,7 @@ enum class Method : std::uint8_t { Get, Head, Safe /* OPTIONS, TRACE */, Unsafe 
 struct RequestFacts {
   Method method = Method::Get;
   std::optional<Seconds> max_age, min_fresh, max_stale;  // max_stale without a value: 2^31
+  std::optional<Seconds> stale_if_error;                 // RFC 5861 4
   bool no_store = false, no_cache = false, only_if_cached = false;
   bool has_authorization = false;
   bool has_range = false;

@@ -18,8 +18,9 @@ struct FieldLine {
 /// Equal without regard to ASCII case.
 bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept;
 
-/// The header fields of one message, flat: one text ("Name: value\r\n" per line, no final empty line)
-/// and the places of its names and values. Ready to be sent as it is. At most 4 GiB - 1 of text.
+/// The header fields of one message, flat: one text ("Name: value\r\n" per line, no final empty
+/// line) and the places of its names and values. Ready to be sent as it is. At most 4 GiB - 1 of
+/// text.
 class FieldBlock {
  public:
   void add(std::string_view name, std::string_view value);
@@ -35,6 +36,11 @@ class FieldBlock {
   /// All values of that name joined by ", " (RFC 9110 5.3); empty when there is none.
   std::optional<std::string> joined(std::string_view name) const;
 
+  /// Heap bytes it holds.
+  std::size_t memory_bytes() const noexcept {
+    return text_.capacity() + lines_.capacity() * sizeof(Line);
+  }
+
   /// "Name: value\r\n" for every line.
   std::string_view text() const noexcept { return text_; }
 
@@ -45,8 +51,15 @@ class FieldBlock {
     Iterator() = default;
     Iterator(const FieldBlock* block, std::size_t i) : block_(block), i_(i) {}
     FieldLine operator*() const noexcept { return (*block_)[i_]; }
-    Iterator& operator++() noexcept { ++i_; return *this; }
-    Iterator operator++(int) noexcept { auto old = *this; ++i_; return old; }
+    Iterator& operator++() noexcept {
+      ++i_;
+      return *this;
+    }
+    Iterator operator++(int) noexcept {
+      auto old = *this;
+      ++i_;
+      return old;
+    }
     friend bool operator==(const Iterator& a, const Iterator& b) noexcept { return a.i_ == b.i_; }
 
    private:

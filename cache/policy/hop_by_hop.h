@@ -5,14 +5,18 @@
 
 namespace secondsight::cache::policy {
 
-/// Whether a field of this name belongs to one connection: Connection, Keep-Alive, Proxy-Connection,
-/// Proxy-Authentication-Info, Proxy-Authenticate, Proxy-Authorization, TE, Trailer, Transfer-Encoding,
-/// Upgrade. RFC 9110 7.6.1, RFC 9111 3.1.
+/// Whether a field of this name belongs to one connection: Connection, Keep-Alive,
+/// Proxy-Connection, Proxy-Authentication-Info, Proxy-Authenticate, Proxy-Authorization, TE,
+/// Trailer, Transfer-Encoding, Upgrade. RFC 9110 7.6.1, RFC 9111 3.1.
 bool is_hop_by_hop(std::string_view name) noexcept;
 
-/// The fields that may cross a proxy or be stored: without hop-by-hop fields and those that Connection
-/// names (which never removes Host, Content-Length, Cache-Control, Age, Date, ETag and other fields
-/// whose loss would change meaning).
+/// The fields that may cross a proxy: without hop-by-hop fields and those that Connection names
+/// (which never removes Host, Content-Length, Cache-Control, Age, Date, ETag and other fields whose
+/// loss would change the message's meaning for everyone behind us).
 FieldBlock end_to_end(const FieldBlock& received);
+
+/// The fields to store: end_to_end() without Age (see fold_age()) and Content-Length (the stored
+/// body has its own length). RFC 9111 3.1, 3.2.
+FieldBlock storable_fields(const FieldBlock& received);
 
 }  // namespace secondsight::cache::policy

@@ -19,8 +19,8 @@ struct WholeBody {};       // no Range, one we do not serve in part, or If-Range
 struct NotSatisfiable {};  // 416
 
 /// What part of a stored 200 of `complete_bytes` this request asks for. A single byte range is
-/// served; several ranges, other units and unreadable ones are answered with the whole (RFC 9110 14.2
-/// allows it). If-Range by strong comparison: 13.1.5.
+/// served; several ranges, other units and unreadable ones are answered with the whole (RFC
+/// 9110 14.2 allows it). If-Range by strong comparison: 13.1.5.
 std::variant<WholeBody, ByteRange, NotSatisfiable> requested_range(const FieldBlock& request,
                                                                    const ResponseFacts& stored,
                                                                    std::uint64_t complete_bytes);

@@ -5,21 +5,29 @@
 namespace secondsight::cache::policy {
 
 /// Does the client already have this stored response, so that 304 answers it? If-None-Match by weak
-/// comparison, lists and "*"; If-Modified-Since only without it. RFC 9110 13.1.2, 13.1.3, 13.2.2.
-bool is_not_modified(const FieldBlock& request, const ResponseFacts& stored);
+/// comparison, lists and "*"; If-Modified-Since only without it, against Last-Modified, else Date,
+/// else the time of receipt. For GET and HEAD. RFC 9110 13.1.2, 13.1.3, 13.2.2; RFC 9111 4.3.2.
+bool is_not_modified(const FieldBlock& request, const ResponseFacts& stored,
+                     const ExchangeTimes& times);
 
-/// The request's fields with its own conditions replaced by the stored response's validators.
-/// RFC 9111 4.3.1. Nothing is added when the stored response has no validator.
+/// The request's fields with its own conditions (and Range, so that the answer is the whole)
+/// replaced by the stored response's validators. RFC 9111 4.3.1. Nothing is added when the stored
+/// response has no validator.
 FieldBlock with_validators(const FieldBlock& request, const ResponseFacts& stored,
                            const FieldBlock& stored_fields);
 
 /// The stored fields after a 304 freshened them: each field in the 304 replaces all of that name,
-/// except Content-Encoding, Content-Type, Content-Range, Content-Length and connection fields.
-/// RFC 9111 3.2, 4.3.4.
+/// except Content-Encoding and Content-Range (they describe the stored bytes), Content-Length, Age
+/// and connection fields. RFC 9111 3.2, 4.3.4.
 FieldBlock freshened(const FieldBlock& stored, const FieldBlock& not_modified);
 
-/// The fields a 304 to the client carries: those of a 200 that RFC 9110 15.4.5 names, plus Last-Modified
-/// when there is no ETag.
+/// The fields a 304 to the client carries: those of a 200 that RFC 9110 15.4.5 names, plus
+/// Last-Modified when there is no ETag.
 FieldBlock not_modified_fields(const FieldBlock& stored);
+
+/// Whether two entity tags are equal and both strong. RFC 9110 8.8.3.2.
+bool matches_strongly(std::string_view a, std::string_view b) noexcept;
+/// Whether two entity tags are equal but for W/.
+bool matches_weakly(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace secondsight::cache::policy

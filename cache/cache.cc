@@ -38,7 +38,7 @@ std::shared_ptr<const ObjectHead> read_head(const log::RecordHead& record) {
   head->status = record.status;
   head->reason = text.substr(0, reason_end);
   head->fields = std::move(*fields);
-  head->facts = policy::read_facts(head->status, head->fields);
+  head->facts = policy::read_facts(head->status, head->fields, record.times.response_received);
   head->times = record.times;
   return head;
 }
@@ -239,7 +239,7 @@ ObjectPtr Cache::make_marker(const CacheKey& primary, const std::vector<std::str
   for (const std::string& name : vary) text.append(text.empty() ? "" : ", ").append(name);
   auto head = std::make_shared<ObjectHead>();
   head->fields.add("Vary", text);
-  head->facts = policy::read_facts(0, head->fields);
+  head->facts = policy::read_facts(0, head->fields, epoch);
   head->times.response_received = epoch;
   auto marker = std::make_shared<Object>(primary, std::move(head));
   marker->is_vary_marker = true;

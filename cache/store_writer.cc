@@ -40,8 +40,7 @@ void cut(const std::vector<ChunkPtr>& chunks, std::uint64_t first, std::uint64_t
     const std::uint64_t from = std::max(first, chunk_first);
     const std::uint64_t to = std::min(first + size, chunk_end);
     if (from < to) {
-      pieces.push_back(std::span(*chunk).subspan(static_cast<std::size_t>(from - chunk_first),
-                                                 static_cast<std::size_t>(to - from)));
+      pieces.push_back(std::span(*chunk).subspan(from - chunk_first, to - from));
     }
     chunk_first = chunk_end;
   }

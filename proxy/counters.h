@@ -22,6 +22,7 @@ std::string_view to_string(Outcome o) noexcept;
 /// The request path's own counters. Thread-safe.
 struct ProxyCounters {
   explicit ProxyCounters(Metrics& metrics);
+  void count(Outcome outcome) noexcept { requests[static_cast<std::size_t>(outcome)]->add(); }
   std::array<Counter*, kOutcomeCount> requests;
   Counter& collapsed;   // requests that shared another's fetch
   Counter& cut_bodies;  // responses cut because the origin's body was

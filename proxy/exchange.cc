@@ -53,7 +53,7 @@ policy::FieldBlock forwarded_fields(const Request& request) {
 }
 
 Seconds time_to_live(const cache::ObjectHead& head, WallTime now) {
-  return policy::freshness_lifetime(head.facts, kHeuristic) -
+  return policy::freshness_lifetime(head.facts, head.times, kHeuristic) -
          policy::current_age(head.facts, head.times, now);
 }
 
@@ -177,7 +177,7 @@ net::awaitable<void> Exchange::read_from_disk(Found& found, const cache::Index::
   }
   std::vector<cache::ChunkPtr> body;
   if (body_bytes > 0) {
-    auto chunk = std::make_shared<cache::Chunk>(static_cast<std::size_t>(body_bytes));
+    auto chunk = std::make_shared<cache::Chunk>(body_bytes);
     const std::span<std::byte> out(*chunk);
     if (const auto read = co_await read_slice(found, 0, out); !read) {
       found.disk.reset();
@@ -225,7 +225,7 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   append_age(patched, policy::current_age(head->facts, head->times, now_));
   append_cache_status(patched, status);
 
-  if (head->status == 200 && policy::is_not_modified(request_.fields, head->facts)) {
+  if (head->status == 200 && policy::is_not_modified(request_.fields, head->facts, head->times)) {
     const policy::FieldBlock fields = policy::not_modified_fields(head->fields);
     const ResponseSink::Head not_modified{.status = 304,
                                           .status_line = "HTTP/1.1 304 Not Modified\r\n",
@@ -290,8 +290,8 @@ net::awaitable<void> Exchange::send_memory_body(const cache::Object& object,
     const std::uint64_t from = std::max(first, range.first);
     const std::uint64_t to = std::min(first + chunk->size(), range.first + range.size);
     if (from < to) {
-      pieces[count++] = std::span(*chunk).subspan(static_cast<std::size_t>(from - first),
-                                                  static_cast<std::size_t>(to - from));
+      pieces[count++] = std::span(*chunk).subspan(from - first,
+                                                  to - from);
     }
     first += chunk->size();
     if (count == kPieces) {
@@ -312,12 +312,12 @@ net::awaitable<void> Exchange::send_memory_body(const cache::Object& object,
 /// byte is never sent.
 net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found, const ResponseSink::Head& head,
                                                           policy::ByteRange range) {
-  std::vector<std::byte> slice(static_cast<std::size_t>(std::min<std::uint64_t>(range.size, kSliceBytes)));
+  std::vector<std::byte> slice(std::min<std::uint64_t>(range.size, kSliceBytes));
   std::uint64_t offset = range.first;
   std::uint64_t left_bytes = range.size;
   bool begun = false;
   while (left_bytes > 0) {
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left_bytes, slice.size()));
+    const auto size = std::min<std::uint64_t>(left_bytes, slice.size());
     const std::span<std::byte> out = std::span(slice).first(size);
     if (const auto read = co_await read_slice(found, offset, out); !read) {
       if (!begun) co_return Served::No;
@@ -357,18 +357,17 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found,
     plan.request.body = &body_;
     plan.request.content_length = request_.content_length;
   }
-  if (found && facts_.method == policy::Method::Get && !facts_.has_range && !facts_.has_conditions)
-    plan_validation(plan, found);
+  if (found && facts_.method == policy::Method::Get) plan_validation(plan, found);
   return plan;
 }
 
-/// Asks the origin whether the stored response is still good. RFC 9111 4.3.1.
+/// Asks the origin whether the stored response is still good, with the validators of that in place of the
+/// client's own conditions, which are judged against the outcome. RFC 9111 4.3.1.
 void Exchange::plan_validation(FlightPlan& plan, const Found& found) const {
   const auto head = found.head();
   if (head->facts.etag.empty() && !head->facts.last_modified) return;
   plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
   plan.stale = head;
-  cache::Cache& cache = services_.cache;
   using Head = std::shared_ptr<const cache::ObjectHead>;
   std::function<void(const Head&)> in_memory, on_disk;
   cache::Cache& cache = services_.cache;
@@ -377,7 +376,7 @@ void Exchange::plan_validation(FlightPlan& plan, const Found& found) const {
   if (found.disk) {
     on_disk = [&cache, key = found.key, entry = found.disk->entry,
                parts = cache::body_parts(*found.disk)](const Head& fresh) {
-      const Seconds lifetime = policy::freshness_lifetime(fresh->facts, kHeuristic);
+      const Seconds lifetime = policy::freshness_lifetime(fresh->facts, fresh->times, kHeuristic);
       cache.refresh(key, entry, parts, fresh, lifetime);
     };
   }
@@ -421,8 +420,8 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
                       : policy::to_string(reader.storability());
   if (status.stored) status.ttl = time_to_live(*head, now_);
   std::string patched;
-  if (head->facts.age || status.collapsed)
-    append_age(patched, policy::current_age(head->facts, head->times, services_.clock.wall()));
+  const Seconds age = policy::current_age(head->facts, head->times, services_.clock.wall());
+  if (age > Seconds{0}) append_age(patched, age);  // it came through another cache, or we waited
   append_cache_status(patched, status);
   const std::string line = status_line(head->status, head->reason);
   const ResponseSink::Head response{.status = head->status,
@@ -535,7 +534,7 @@ bool Exchange::is_sharable() const {
 }
 
 void Exchange::finish(Outcome outcome) {
-  services_.counters.requests[static_cast<std::size_t>(outcome)]->add();
+  services_.counters.count(outcome);
 }
 
 // ----------------------------------------------------------------

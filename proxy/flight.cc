@@ -24,7 +24,7 @@ constexpr std::uint64_t kJoinedBodyBytesMax = 64U << 10;
 std::vector<cache::ChunkPtr> joined(const std::deque<cache::ChunkPtr>& pieces, std::uint64_t bytes) {
   if (pieces.size() <= 1 || bytes > kJoinedBodyBytesMax) return {pieces.begin(), pieces.end()};
   auto whole = std::make_shared<cache::Chunk>();
-  whole->reserve(static_cast<std::size_t>(bytes));
+  whole->reserve(bytes);
   for (const auto& piece : pieces) whole->insert(whole->end(), piece->begin(), piece->end());
   return {std::move(whole)};
 }
@@ -115,7 +115,7 @@ void Flight::on_head(OriginHead&& head) {
 OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
   const std::lock_guard lock(mutex_);
   const std::size_t chunk_bytes_max =
-      mode_ == Mode::Filling ? static_cast<std::size_t>(services_.cache.fill_part_bytes())
+      mode_ == Mode::Filling ? services_.cache.fill_part_bytes()
                              : bytes.size();
   while (!bytes.empty()) {
     const auto piece = bytes.first(std::min(bytes.size(), chunk_bytes_max));
@@ -177,8 +177,10 @@ void Flight::handle_not_modified(const OriginHead& head) {
   fresh->times = {request_sent_, services_.clock.wall()};
   auto received = make_object_head(head, fresh->times);
   fresh->fields = cache::policy::freshened(plan_.stale->fields, received->fields);
-  fresh->facts = cache::policy::read_facts(fresh->status, fresh->fields);
-  fresh->facts.age = received->facts.age;
+  fresh->facts =
+      cache::policy::read_facts(fresh->status, fresh->fields, fresh->times.response_received);
+  fresh->facts.date = received->facts.date;
+  fresh->times = received->times;  // with the 304's own Age
   if (cache::policy::storability(plan_.facts, fresh->facts) != Storability::Storable ||
       keeping_forbidden_.load(std::memory_order_relaxed)) {
     services_.cache.invalidate(plan_.primary, plan_.vary_marker, services_.clock.wall());
@@ -503,8 +505,7 @@ net::awaitable<Result<std::span<const std::span<const std::byte>>>> FlightReader
         for (const cache::ChunkPtr& chunk : flight.window_) {
           const std::uint64_t chunk_end = first + chunk->size();
           if (chunk_end > position_) {
-            const auto skip = static_cast<std::size_t>(
-                position_ + given_bytes_ > first ? position_ + given_bytes_ - first : 0);
+            const auto skip = position_ + given_bytes_ > first ? position_ + given_bytes_ - first : 0;
             held_.push_back(chunk);
             pieces_.push_back(std::span(*chunk).subspan(skip));
             given_bytes_ += pieces_.back().size();

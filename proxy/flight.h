@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cache/cache.h"
+#include "cache/policy/freshness.h"
 #include "proxy/origin.h"
 #include "proxy/services.h"
 #include "proxy/signal.h"
@@ -23,14 +24,14 @@ struct FlightPlan {
   cache::CacheKey key;               // the variant, where the primary key is known to vary
   cache::policy::RequestFacts facts; // of the leader's request
   cache::policy::FieldBlock fields;  // of the leader's request, for Vary
-  OriginRequest request;
+  OriginRequest request{};
   bool shared = false;               // in the table: others may join, and the response may be kept
   bool may_store = false;            // a private flight of a GET (conditional, or after a release) keeps too
   bool counts_for_whole = false;     // a Range request: a storable 206 is a sighting of the whole object
-  cache::ObjectPtr vary_marker;      // what is known of how the primary key varies; null: nothing
-  std::shared_ptr<const cache::ObjectHead> stale;  // what is being validated
+  cache::ObjectPtr vary_marker{};    // what is known of how the primary key varies; null: nothing
+  std::shared_ptr<const cache::ObjectHead> stale{};  // what is being validated
   /// Takes the freshened head of what is being validated.
-  std::function<void(const std::shared_ptr<const cache::ObjectHead>&)> refresh;
+  std::function<void(const std::shared_ptr<const cache::ObjectHead>&)> refresh{};
 };
 
 /// How a reader's wait for the head ended.

@@ -6,7 +6,7 @@ namespace secondsight::proxy {
 namespace {
 
 std::size_t shard_of(const admission::Fingerprint& key) noexcept {
-  return static_cast<std::size_t>(key.high >> 58);
+  return key.high >> 58;
 }
 
 std::uint32_t seconds_of(SteadyTime now) noexcept {

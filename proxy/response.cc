@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "cache/policy/freshness.h"
 #include "cache/policy/hop_by_hop.h"
 #include "cache/policy/http_date.h"
 #include "cache/policy/read_facts.h"
@@ -24,7 +25,7 @@ std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
   object->status = head.status;
   object->reason = head.reason;
   object->times = times;
-  object->facts = cache::policy::read_facts(head.status, head.fields);
+  object->facts = cache::policy::read_facts(head.status, head.fields, times.response_received);
   const cache::policy::FieldBlock received = cache::policy::end_to_end(head.fields);
   object->fields.reserve(received.text().size() + 80, received.count() + 2);
   bool has_date = false;
@@ -43,6 +44,7 @@ std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
   object->fields.add("Via", head.version == 20   ? "2 secondsight"
                             : head.version == 10 ? "1.0 secondsight"
                                                  : "1.1 secondsight");
+  cache::policy::fold_age(object->facts, object->times);
   return object;
 }
 

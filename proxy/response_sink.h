@@ -16,9 +16,10 @@ class ResponseSink {
  public:
   struct Head {
     int status = 200;
-    /// "HTTP/1.1 200 OK\r\nName: value\r\n..." without the final empty line. The pieces are sent one
-    /// after the other. Without Connection, Transfer-Encoding and Content-Length: the sink frames.
-    std::string_view ready;    // stored bytes
+    /// The pieces are sent one after the other; together "HTTP/1.1 200 OK\r\nName: value\r\n..." without the
+    /// final empty line. Without Connection, Transfer-Encoding and Content-Length: the sink frames.
+    std::string_view status_line;
+    std::string_view ready;    // stored fields
     std::string_view patched;  // changing fields: Age, Via, Cache-Status
     /// Known length of the body (sent as Content-Length, for HEAD too); empty: chunked, or until close for
     /// HTTP/1.0.

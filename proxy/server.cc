@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <new>
 #include <thread>
@@ -38,6 +39,7 @@ std::string Server::start() {
   if (std::string failure = listen(); !failure.empty()) return failure;
   maintenance_ = std::make_unique<Maintenance>(clock_, *policy_, *cache_);
   for (const auto& worker : workers_) worker->start();
+  workers_started_ = true;
   if (settings_.admin.enabled) {
     admin_ = std::make_unique<Admin>(
         metrics_, [this] { return draining_.load(std::memory_order_relaxed); });
@@ -56,7 +58,7 @@ std::string Server::open_cache() {
   const CacheSettings& cache = settings_.cache;
   const bool on_disk = cache.disk_bytes > 0;
   if (on_disk) {
-    auto files = cache::log::PosixFileSystem::open(cache.directory);
+    auto files = cache::log::PosixFileSystem::open(std::filesystem::path(cache.directory));
     if (!files) {
       const bool busy = files.error() == boost::system::errc::device_or_resource_busy;
       return "cannot use [cache] directory = \"" + cache.directory +
@@ -192,8 +194,7 @@ void Server::stop(const std::function<bool()>& hurry) {
 /// Order matters: a flight of one worker may have readers on another. First every fetch is given up on its own
 /// thread, then all threads end, then no disk call is under way any more, and only then is any worker destroyed.
 void Server::end_workers() {
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    if (!workers_[i]->started()) continue;
+  for (std::size_t i = 0; workers_started_ && i < workers_.size(); ++i) {
     std::promise<void> cancelled;
     net::post(workers_[i]->io(), [&, i] {
       handlers_[i]->cancel_flights();

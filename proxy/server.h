@@ -57,6 +57,7 @@ class Server {
   std::unique_ptr<Maintenance> maintenance_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<ExchangeHandler*> handlers_;  // owned by the workers
+  bool workers_started_ = false;
   std::atomic<bool> draining_{false};       // relaxed: told to whoever asks /healthz
   std::unique_ptr<Admin> admin_;
 };

@@ -290,7 +290,7 @@ void Session::begin(const Head& head) {
     framing_ = request_.version == 11 ? Framing::Chunked : Framing::UntilClose;
   keep_ = framing_ != Framing::UntilClose && !must_close_after();
 
-  head_.assign(head.ready).append(head.patched);
+  head_.assign(head.status_line).append(head.ready).append(head.patched);
   if (head.content_length && head.status >= 200 && head.status != 204) {
     head_.append("Content-Length: ");
     append_number(head_, *head.content_length);

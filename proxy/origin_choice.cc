@@ -1,0 +1,31 @@
+#include "proxy/origin_choice.h"
+
+#include <algorithm>
+
+namespace secondsight::proxy {
+
+std::optional<std::size_t> OriginChoice::pick(const std::vector<bool>& tried,
+                                              SteadyTime now) noexcept {
+  std::optional<std::size_t> last_resort;
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    const std::size_t candidate = (turn_ + i) % servers_.size();
+    if (tried[candidate]) continue;
+    if (servers_[candidate].retry_at <= now) {
+      turn_ = candidate + 1;
+      return candidate;
+    }
+    if (!last_resort) last_resort = candidate;
+  }
+  if (last_resort) turn_ = *last_resort + 1;
+  return last_resort;
+}
+
+void OriginChoice::failed(std::size_t origin, SteadyTime now) noexcept {
+  Server& server = servers_[origin];
+  // A burst of requests that fail together is one failure.
+  if (now < server.retry_at) return;
+  server.back_off = std::clamp(server.back_off * 2, kShortestBackOff, kLongestBackOff);
+  server.retry_at = now + server.back_off;
+}
+
+}  // namespace secondsight::proxy

@@ -1,0 +1,25 @@
+# The newcomer's door. What stands behind it are CMake presets: see CONTRIBUTING.md.
+.PHONY: test demo asan tsan lint packages
+
+test: packages
+	cmake --preset release
+	cmake --build --preset release
+	ctest --preset release
+
+# make demo TRACE=file.csv.gz replays a real trace.
+demo: packages
+	cmake --preset release
+	cmake --build --preset release --target secondsight secondsight-load
+	build/release/secondsight-load demo --proxy build/release/secondsight --out build/demo \
+	  $(if $(TRACE),--trace "$(TRACE)")
+
+asan tsan: packages
+	cmake --workflow --preset $@
+
+lint: packages
+	packaging/install_packages.sh lint
+	git ls-files '*.h' '*.cc' | xargs clang-format-14 --dry-run --Werror
+	cmake --workflow --preset lint
+
+packages:
+	packaging/install_packages.sh build test

@@ -35,11 +35,10 @@ class MemoryTier {
   /// The disk has let go of that object: if it is here, its next use writes it again.
   void note_not_on_disk(const admission::Fingerprint&) noexcept;
 
-  /// The largest object worth keeping, in Object::memory_bytes(): an eighth of a shard, at most 4
-  /// MiB.
+  /// The largest object worth keeping, as Object::memory_bytes() counts: an eighth of a shard, at
+  /// most 4 MiB.
   std::uint64_t object_bytes_max() const noexcept;
-  /// What it holds now, its own tables included: at most capacity_bytes(), but for the empty
-  /// shards.
+  /// What it holds now, its own tables included: never above capacity_bytes().
   std::uint64_t bytes() const noexcept;
   std::uint64_t objects() const noexcept;
   /// Objects that had to make room, since the start.

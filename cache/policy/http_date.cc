@@ -119,11 +119,15 @@ std::optional<WallTime> parse_rfc850(std::string_view text, WallTime now) {
   if (!in.finished()) return std::nullopt;
 
   // The latest year with these two digits that is at most 50 years ahead.
-  const int this_year = static_cast<int>(year_month_day{floor<days>(now)}.year());
+  const auto today = floor<days>(now);
+  const year_month_day date{today};
+  const WallTime limit =
+      sys_days{(date.year() + years{50}) / date.month() / date.day()} + (now - today);
+  const int this_year = static_cast<int>(date.year());
   parts.year = this_year - this_year % 100 + 100 + two_digits;
   for (int tries = 0; tries < 3; ++tries, parts.year -= 100) {
     const auto time = to_time(parts);
-    if (time && *time <= now + years{50}) return time;
+    if (time && *time <= limit) return time;
   }
   return std::nullopt;
 }

@@ -38,19 +38,23 @@
 // E. An answer reads both halves alike. A thread that works with an outdated state can put a mark
 //    into the wrong half, as in A, but never overlooks one.
 //
-// By fill the argument is the same with marks for time: start(e+1) comes keys_per_generation marks
-// after start(e), and a sweep ends at the first call of maintain() after a 64th of that, so a key
-// outlives at least 63/64 of keys_per_generation further marks less those between two calls. Marks
-// are counted from the start of a rotation, not from its end, so that under a steady load every
-// line takes exactly as many keys as planned, whatever the pace of the sweep.
+// By fill the argument is the same with marks for time: a rotation by fill starts no sooner than
+// keys_per_generation marks after the last one started and 31/32 of that after its sweep was done.
+// So a key outlives at least 31/32 of keys_per_generation further marks. The first condition is the
+// usual one: marks are counted from the start of a rotation, so that under a steady load every line
+// takes exactly as many keys as planned, whatever the pace of the sweep. A sweep ends at the first
+// call of maintain() after a 64th of the planned marks, so the second delays a rotation only where
+// more than a 64th of them come between two calls.
 //
-// What a line can hold at most: keys_per_generation, plus the marks between two calls of maintain()
-// (the rotation by fill waits for the call), plus a 64th when the load leaps from one rotation to
-// the next.
+// What a half-line's share can come to at most: keys_per_generation, plus the marks between two
+// calls of maintain() (a rotation waits for the call; two calls if the second condition binds),
+// plus a 64th when the load leaps from one rotation to the next.
 namespace secondsight::admission {
 namespace {
 
 constexpr std::uint64_t kMostSampledLines = 16384;
+// A generation by fill may end this share of its marks early: a sweep's 64th and a call's 64th.
+constexpr std::uint64_t kFillSlack = 32;
 
 SteadyTime to_time(const std::atomic<SteadyTime::rep>& ticks) noexcept {
   return SteadyTime(SteadyTime::duration(ticks.load(std::memory_order_relaxed)));
@@ -90,20 +94,19 @@ std::uint64_t TwoGenerationFilter::marks_in_generation() const noexcept {
 }
 
 void TwoGenerationFilter::maintain(SteadyTime now) noexcept {
-  const bool full = marks_in_generation() >= size_.keys_per_generation;
-  if (sweeping()) {
-    sweep(now);
+  if (sweeping()) return sweep(now);
+  if (sweep_ended_) {
     // The sweep took time: its end is the next call's `now`, so that no line's window is cut short.
-    sweep_ended_ = !sweeping();
-    if (!sweep_ended_ || !full) return;
+    swept_at_.store(to_ticks(now), std::memory_order_relaxed);
+    sweep_ended_ = false;
   }
-  if (sweep_ended_) swept_at_.store(to_ticks(now), std::memory_order_relaxed);
-  sweep_ended_ = false;
+  const std::uint64_t planned = size_.keys_per_generation;
+  const bool full = marks_in_generation() >= planned &&
+                    marks_.value() - marks_at_sweep_end_ >= planned - planned / kFillSlack;
   if (!full && now - to_time(swept_at_) < window_) return;
   (full ? rotations_by_fill_ : rotations_by_age_).fetch_add(1, std::memory_order_relaxed);
   start_rotation(now);
   sweep(now);
-  sweep_ended_ = !sweeping();
 }
 
 void TwoGenerationFilter::start_rotation(SteadyTime now) noexcept {
@@ -140,6 +143,10 @@ void TwoGenerationFilter::sweep(SteadyTime now) noexcept {
   }
   // Release: the stretch is empty for whoever sees it in the new epoch (sight()'s acquire).
   state_.store(make_state(epoch, end), std::memory_order_release);
+  if (end == size_.line_count) {
+    sweep_ended_ = true;
+    marks_at_sweep_end_ = marks_.value();
+  }
 }
 
 FilterStatus TwoGenerationFilter::status(SteadyTime now) const noexcept {

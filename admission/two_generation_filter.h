@@ -29,12 +29,13 @@ struct FilterAddress {
 /// the marks, `previous` only answers; a rotation swaps the roles and clears what retires.
 ///
 /// Guarantee: a key is never answered First within one generation after it was last sighted. A
-/// generation lasts `window`, or fewer: until keys_per_generation keys were marked.
+/// generation lasts `window`, or less: until keys_per_generation keys were marked (and never fewer
+/// than 31/32 of them after this sighting).
 /// Error: Repeat for a key never sighted, on average over a window at most at the rate its size was
 /// chosen for (size_filter()). Both guarantees are argued in two_generation_filter.cc.
 ///
-/// Threads: prefetch(), sight() and status() from any thread, lock-free. maintain() from one
-/// thread.
+/// Threads: prefetch(), sight(), peek() and status() from any thread, lock-free. maintain() from
+/// one thread.
 class TwoGenerationFilter {
  public:
   /// Throws std::bad_alloc. All memory is touched here, so that no request pays for a page fault.
@@ -46,10 +47,12 @@ class TwoGenerationFilter {
   /// Says whether the key was sighted before, and remembers this sighting.
   Sighting sight(const Fingerprint& key) noexcept;
 
-  /// Rotates when due, and sweeps a stretch of lines while a rotation is under way. A sweep takes
-  /// at most kSweepSteps calls, and ends sooner when a 64th of the window or of the keys of a
-  /// generation has passed. A rotation that falls due during a sweep waits for its end, which then
-  /// comes within the same call.
+  /// What sight() would say, remembering nothing.
+  Sighting peek(const Fingerprint& key) const noexcept;
+
+  /// Rotates when due, or sweeps a stretch of lines while a rotation is under way. A sweep takes at
+  /// most kSweepSteps calls, and ends sooner when a 64th of the window or of the keys of a
+  /// generation has passed. A rotation that falls due during a sweep waits for its end.
   void maintain(SteadyTime now) noexcept;
 
   /// Sampled over at most 16384 lines, a few hundred microseconds.
@@ -83,6 +86,14 @@ class TwoGenerationFilter {
     return epoch << kPositionBits | position;
   }
 
+  // A key's bits that are not set, over all words of a half: zero where the half knows the key.
+  struct Missing {
+    std::uint64_t in_current = 0;
+    std::uint64_t in_previous = 0;
+  };
+  static Missing missing_bits(const Line& line, const FilterAddress& address,
+                              unsigned current) noexcept;
+
   std::uint64_t marks_in_generation() const noexcept;
   void start_rotation(SteadyTime now) noexcept;
   void sweep(SteadyTime now) noexcept;
@@ -105,6 +116,7 @@ class TwoGenerationFilter {
   std::atomic<SteadyTime::rep> last_generation_{0};
   std::atomic<std::uint64_t> rotations_by_age_{0};
   std::atomic<std::uint64_t> rotations_by_fill_{0};
+  std::uint64_t marks_at_sweep_end_ = 0;  // maintain() only
   bool sweep_ended_ = false;  // maintain() only: a sweep is complete, its end not yet stamped
 };
 
@@ -132,25 +144,37 @@ inline FilterAddress FilterAddress::of(std::uint64_t hash, std::uint64_t line_co
   asm volatile("" : : "r"(line));
 }
 
+inline TwoGenerationFilter::Missing TwoGenerationFilter::missing_bits(const Line& line,
+                                                                      const FilterAddress& address,
+                                                                      unsigned current) noexcept {
+  Missing missing;
+  for (unsigned w = 0; w < kWordsPerHalf; ++w) {
+    // Relaxed: a bit says all there is to say, no other data hangs on it.
+    const std::uint64_t now = line.halves[current][w].load(std::memory_order_relaxed);
+    const std::uint64_t before = line.halves[current ^ 1U][w].load(std::memory_order_relaxed);
+    missing.in_current |= address.masks[w] & ~now;
+    missing.in_previous |= address.masks[w] & ~before;
+  }
+  return missing;
+}
+
 inline Sighting TwoGenerationFilter::sight(const Fingerprint& key) noexcept {
   const FilterAddress address = FilterAddress::of(key.high, size_.line_count);
   Line& line = lines_[address.line];
   const unsigned current = current_half(state_.load(std::memory_order_acquire), address.line);
-  // Relaxed: a bit says all there is to say, no other data hangs on it.
-  std::uint64_t missing_in_current = 0;
-  std::uint64_t missing_in_previous = 0;
-  for (unsigned w = 0; w < kWordsPerHalf; ++w) {
-    const std::uint64_t now = line.halves[current][w].load(std::memory_order_relaxed);
-    const std::uint64_t before = line.halves[current ^ 1U][w].load(std::memory_order_relaxed);
-    missing_in_current |= address.masks[w] & ~now;
-    missing_in_previous |= address.masks[w] & ~before;
-  }
-  if (missing_in_current == 0) return Sighting::Repeat;
+  const Missing missing = missing_bits(line, address, current);
+  if (missing.in_current == 0) return Sighting::Repeat;
   for (unsigned w = 0; w < kWordsPerHalf; ++w) {
     line.halves[current][w].fetch_or(address.masks[w], std::memory_order_relaxed);
   }
   marks_.add();
-  return missing_in_previous == 0 ? Sighting::Repeat : Sighting::First;
+  return missing.in_previous == 0 ? Sighting::Repeat : Sighting::First;
+}
+
+inline Sighting TwoGenerationFilter::peek(const Fingerprint& key) const noexcept {
+  const FilterAddress address = FilterAddress::of(key.high, size_.line_count);
+  const Missing missing = missing_bits(lines_[address.line], address, 0);
+  return missing.in_current == 0 || missing.in_previous == 0 ? Sighting::Repeat : Sighting::First;
 }
 
 }  // namespace secondsight::admission

@@ -77,9 +77,13 @@ Result<> ObjectLog::Impl::replay_one(const SegmentRing::Existing& existing,
   if (footer.entries.empty() && ring_.remove(segment)) return {};
 
   ring_.adopt(existing.segment);
-  // Spares the next opening the scan; if it cannot be, that one scans again.
-  if (!contents->is_sealed && existing.can_be_sealed && segment.file().sync())
-    add(counters_.footer_bytes, write_footer(segment, options_.seed_id, footer));
+  if (!contents->is_sealed) {
+    // A process that was killed may have left them to the page cache.
+    if (auto synced = segment.file().sync(); !synced)
+      lost_records_error_ = synced.error();
+    else if (existing.can_be_sealed)  // spares the next opening the scan
+      add(counters_.footer_bytes, write_footer(segment, options_.seed_id, footer));
+  }
   for (const FooterEntry& entry : footer.entries)
     recovered(entry.fingerprint, entry.kind, location_of(segment.number(), entry));
   return {};

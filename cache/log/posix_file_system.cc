@@ -136,18 +136,21 @@ Result<std::unique_ptr<File>> open_file(int directory, std::string_view name, in
   return std::unique_ptr<File>(std::make_unique<PosixFile>(*descriptor));
 }
 
-Result<> make_directory(const std::filesystem::path& directory) {
-  std::error_code error;
-  if (directory.has_parent_path())
+/// Parents as the umask has it, the last one for the owner only.
+Result<> make_directory(std::filesystem::path directory) {
+  if (!directory.has_filename()) directory = directory.parent_path();  // a trailing slash
+  if (directory.has_parent_path()) {
+    std::error_code error;
     std::filesystem::create_directories(directory.parent_path(), error);
-  if (error) return error_code(error.value(), boost::system::generic_category());
+    if (error) return error_code(error.value(), boost::system::generic_category());
+  }
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return last_error();
   return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::open(
+Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::open_directory(
     const std::filesystem::path& directory) {
   if (auto made = make_directory(directory); !made) return made.error();
   auto descriptor = open_at(AT_FDCWD, directory.native(), O_RDONLY | O_DIRECTORY);

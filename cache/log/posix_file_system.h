@@ -19,7 +19,8 @@ namespace secondsight::cache::log {
 class PosixFileSystem final : public FileSystem {
  public:
   /// Errors: device_or_resource_busy (another process has the directory), I/O.
-  static Result<std::unique_ptr<PosixFileSystem>> open(const std::filesystem::path& directory);
+  static Result<std::unique_ptr<PosixFileSystem>> open_directory(
+      const std::filesystem::path& directory);
   ~PosixFileSystem() override;
   PosixFileSystem(const PosixFileSystem&) = delete;
   PosixFileSystem& operator=(const PosixFileSystem&) = delete;

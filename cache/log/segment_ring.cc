@@ -65,6 +65,9 @@ Result<std::vector<SegmentRing::Existing>> SegmentRing::find_existing() {
     if (file.header && file.header->version > kFormatVersion)
       return make_error_code(errc::not_supported);
 
+  // An earlier process may have ended, by a signal say, before it synced the directory.
+  directory_is_dirty_ = true;
+  has_unsynced_removal_ = true;
   std::vector<Existing> existing;
   for (FoundFile& file : *found) {
     next_number_ = file.number + 1;  // 0 after the last number: start_segment() refuses

@@ -1,0 +1,92 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/log/file_system.h"
+
+namespace secondsight::test {
+
+/// An in-memory disk that fails on purpose, deterministically from its seed.
+///
+/// Fault model. Writes reach durable media at sync(); until then each 512-byte sector that was
+/// written may at a power cycle be kept, lost, or torn (one half kept). The same goes for a file's
+/// growth. File creation and removal reach media at sync_directory(), each on its own kept or lost
+/// before. A write that fails may have written a part of its bytes. A failed sync loses the
+/// unsynced sectors: they are never written, and the page cache may go on showing them or not.
+/// Space is given back when a file is removed and closed. Not modelled: misdirected writes, short
+/// reads, latency. Thread-safe.
+class SimFileSystem final : public cache::log::FileSystem {
+ public:
+  explicit SimFileSystem(std::uint64_t seed);
+  ~SimFileSystem() override;
+
+  /// How many calls have run, on files too, reads included: the points at which to fail.
+  std::uint64_t operations() const;
+  /// The power fails during that operation (counted from 0) and stays off until power_cycle().
+  void crash_at(std::uint64_t operation);
+  bool has_crashed() const;
+  /// Settles what was unsynced, forgets handles and planned faults.
+  void power_cycle();
+  /// That operation (counted from 0) fails with `error`.
+  void fail_operation(std::uint64_t operation, boost::system::errc::errc_t error);
+  /// Each sync of a file or of the directory fails with io_error from here on, until power_cycle().
+  void fail_every_sync();
+  /// All files together; growth beyond it fails with no_space_on_device.
+  void set_capacity_bytes(std::uint64_t bytes);
+  /// PageCacheOnly reads answer resource_unavailable_try_again until set back.
+  enum class PageCache : std::uint8_t { Warm, Cold };
+  void set_page_cache(PageCache state);
+
+  /// The file, as read and on media. It must exist.
+  void flip_bit(std::string_view name, std::uint64_t bit);
+  std::vector<std::byte> contents(std::string_view name) const;
+  void set_contents(std::string_view name, std::vector<std::byte> bytes);
+  std::uint64_t bytes_used() const;
+  std::uint64_t bytes_used_peak() const;
+
+  Result<std::unique_ptr<cache::log::File>> create(std::string_view name) override;
+  Result<std::unique_ptr<cache::log::File>> open(std::string_view name) override;
+  Result<std::vector<std::string>> list() const override;
+  Result<> remove(std::string_view name) override;
+  Result<> sync_directory() override;
+
+ private:
+  struct Inode;
+  class SimFile;
+  using Directory = std::map<std::string, std::shared_ptr<Inode>, std::less<>>;
+
+  /// Counts the operation; what is to fail it, if anything. Needs the lock, as all below.
+  boost::system::error_code begin_operation() const;
+  /// Whether the power failed during this very operation, which may then be done in part.
+  bool is_crash_point() const;
+  bool flip_coin() const;
+  std::uint64_t draw(std::uint64_t below) const;
+  std::uint64_t used() const;
+  Result<> grow(Inode& inode, std::uint64_t size);
+  void settle(Inode& inode);
+  const std::shared_ptr<Inode>& inode_of(std::string_view name) const;
+
+  mutable std::mutex mutex_;
+  mutable std::mt19937_64 random_;
+  mutable std::uint64_t operations_ = 0;
+  mutable bool has_crashed_ = false;
+  std::optional<std::uint64_t> crash_at_;
+  std::map<std::uint64_t, boost::system::errc::errc_t> failures_;
+  bool fails_every_sync_ = false;
+  PageCache page_cache_ = PageCache::Warm;
+  std::uint64_t capacity_bytes_;
+  std::uint64_t used_peak_ = 0;
+  std::uint64_t boot_ = 0;  // handles of an earlier one are dead
+  Directory live_, durable_;
+  std::vector<std::weak_ptr<Inode>> inodes_;  // removed but open ones included
+};
+
+}  // namespace secondsight::test

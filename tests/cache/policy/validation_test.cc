@@ -215,6 +215,7 @@ TEST(Validation, FreshenedHead) {
 }
 
 TEST(Validation, FieldsOfA304) {
+  SCOPED_TRACE("RFC 9110 15.4.5");
   const HeadLines lines{{"Content-Type", "a/b"},
                         {"Cache-Control", "max-age=1"},
                         {"Date", kReceivedText},
@@ -239,7 +240,7 @@ TEST(Validation, EntityTagComparison) {
     const char *a, *b;
     bool strong, weak;
   };
-  // The table of RFC 9110 8.8.3.2.
+  // The table in RFC 9110 8.8.3.2.
   const Row rows[] = {{"W/\"1\"", "W/\"1\"", false, true},
                       {"W/\"1\"", "W/\"2\"", false, false},
                       {"W/\"1\"", "\"1\"", false, true},

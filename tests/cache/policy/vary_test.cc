@@ -99,7 +99,9 @@ TEST(Vary, GoldenTexts) {
 
 /// Values made of the bytes that the encoding itself uses.
 TEST(Vary, NoTwoRequestsShareAText) {
-  std::mt19937 random(20240601);
+  constexpr unsigned kSeed = 20240601;
+  SCOPED_TRACE(kSeed);
+  std::mt19937 random(kSeed);
   const std::vector<std::string> vary{"a", "aa", "b"};
   std::map<std::string, std::vector<std::string>> seen;
   for (int round = 0; round < 20000; ++round) {

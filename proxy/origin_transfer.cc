@@ -256,6 +256,7 @@ std::size_t OriginTransfer::take_header(std::string_view line) {
     decided_ = OriginError::None;
     return 0;
   }
+  if (upload_paused_) unpause_();
   return line.size();
 }
 
@@ -270,6 +271,7 @@ std::size_t OriginTransfer::take_body(std::span<const std::byte> bytes) {
   const auto flow = receiver_->on_body(bytes);
   if (!attached()) return 0;
   receiver_paused_ = flow == OriginReceiver::Flow::Pause;
+  if (upload_paused_) unpause_();
   return bytes.size();
 }
 
@@ -301,7 +303,9 @@ void OriginTransfer::resume() {
 CURLcode OriginTransfer::apply_pauses() {
   if (!attached()) return CURLE_OK;
   if (!receiver_paused_) download_paused_ = false;
-  if (body_ && !body_->waiting()) upload_paused_ = false;
+  // Once there is an answer libcurl may want no more of the body, but it does not end a transfer
+  // that is paused: it is asked again and again.
+  if (head_.complete() || (body_ && !body_->waiting())) upload_paused_ = false;
   // The callbacks that this runs may pause again.
   const int paused =
       (download_paused_ ? CURLPAUSE_RECV : 0) | (upload_paused_ ? CURLPAUSE_SEND : 0);
@@ -309,6 +313,7 @@ CURLcode OriginTransfer::apply_pauses() {
 }
 
 bool OriginTransfer::expired(SteadyTime now) {
+  if (upload_paused_ && head_.complete()) unpause_();
   const bool waits_for_others = receiver_paused_ || (body_ && body_->waiting());
   if (std::exchange(progressed_, false) || waits_for_others) {
     deadline_ = now + (head_.complete() ? settings_.idle_timeout : settings_.response_timeout);

@@ -43,10 +43,6 @@ OriginRequest make_request(std::string method, std::string target) {
   return request;
 }
 
-OriginUrl url_of_port(std::uint16_t port) {
-  return {false, "127.0.0.1", port, "http://127.0.0.1:" + std::to_string(port)};
-}
-
 OriginClientTest::OriginClientTest(const std::vector<std::string>& urls,
                                    const std::function<void(OriginSettings&)>& change) {
   for (const auto& url : urls) {

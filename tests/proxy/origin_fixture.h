@@ -75,6 +75,5 @@ class OriginClientTest {
 };
 
 OriginRequest make_request(std::string method, std::string target);
-OriginUrl url_of_port(std::uint16_t port);
 
 }  // namespace secondsight::proxy::test

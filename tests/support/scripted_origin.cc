@@ -116,6 +116,10 @@ void OriginConnection::checkpoint() {
   origin_.wait_at_checkpoint();
 }
 
+void OriginConnection::finish_sending() {
+  ::shutdown(socket_, SHUT_WR);
+}
+
 void OriginConnection::close() {
   if (socket_ < 0) return;
   const std::lock_guard lock(origin_.mutex_);
@@ -160,8 +164,13 @@ void ScriptedOrigin::accept_connections() {
     const std::size_t number = sockets_.size();
     sockets_.push_back(socket);
     threads_.emplace_back([this, socket, number] {
-      OriginConnection connection(*this, socket, number);
-      script_(connection);
+      {
+        OriginConnection connection(*this, socket, number);
+        script_(connection);
+      }
+      const std::lock_guard ended(mutex_);
+      ++ended_;
+      returned_.notify_all();
     });
   }
 }
@@ -192,6 +201,11 @@ std::size_t ScriptedOrigin::connections() const {
 std::size_t ScriptedOrigin::at_checkpoint() const {
   const std::lock_guard lock(mutex_);
   return waiting_;
+}
+
+void ScriptedOrigin::wait_for_scripts(std::size_t count) {
+  std::unique_lock lock(mutex_);
+  returned_.wait(lock, [&] { return ended_ >= count; });
 }
 
 void ScriptedOrigin::release() {

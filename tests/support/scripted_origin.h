@@ -39,6 +39,8 @@ class OriginConnection {
   void wait_for_close();
   /// Blocks until the test calls ScriptedOrigin::release().
   void checkpoint();
+  /// Sends a FIN, and still reads.
+  void finish_sending();
   /// Ends the connection with a FIN, or with a RST. Also done (FIN) when the script returns.
   void close();
   void reset();
@@ -73,6 +75,8 @@ class ScriptedOrigin {
   std::size_t connections() const;
   /// Scripts that wait in checkpoint().
   std::size_t at_checkpoint() const;
+  /// Blocks until so many scripts have returned, and their connections are closed.
+  void wait_for_scripts(std::size_t count);
   /// Lets one checkpoint() return, now or when it comes.
   void release();
 
@@ -83,15 +87,17 @@ class ScriptedOrigin {
   void wait_at_checkpoint();
 
   Script script_;
-  int listener_ = -1;
   std::uint16_t port_ = 0;
+  int listener_;  // sets port_
   mutable std::mutex mutex_;
   std::condition_variable released_;
+  std::condition_variable returned_;
   std::vector<std::string> requests_;
   std::vector<int> sockets_;  // of running scripts; -1 when ended
   std::vector<std::thread> threads_;
   std::size_t releases_ = 0;
   std::size_t waiting_ = 0;
+  std::size_t ended_ = 0;
   bool ending_ = false;
   std::thread acceptor_;
 };

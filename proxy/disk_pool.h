@@ -93,8 +93,8 @@ template <class F>
 net::awaitable<std::optional<std::invoke_result_t<F&>>> DiskPool::run(F f) {
   using Answer = std::optional<std::invoke_result_t<F&>>;
   auto initiate = [this](auto handler, F call) {
-    using Handler = decltype(handler);
-    submit(std::make_unique<Call<F, Handler>>(std::move(call), std::move(handler)));
+    using Completion = decltype(handler);
+    submit(std::make_unique<Call<F, Completion>>(std::move(call), std::move(handler)));
   };
   auto answer = net::async_initiate<const net::use_awaitable_t<>, void(Answer)>(
       std::move(initiate), net::use_awaitable, std::move(f));

@@ -218,8 +218,10 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   status.ttl = time_to_live(*head, now_);
   const bool in_memory = found.object && !found.from_disk;
   status.detail = to_string(in_memory ? Detail::Memory : Detail::Disk);
-  if (in_memory && facts_.method == policy::Method::Get && services_.cache.promote(found.object))
+  if (in_memory && facts_.method == policy::Method::Get && services_.cache.promote(found.object)) {
     status.stored = true;
+    if (found.marker) services_.cache.persist_marker(found.marker);
+  }
 
   std::string patched;
   append_age(patched, policy::current_age(head->facts, head->times, now_));

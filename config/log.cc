@@ -62,7 +62,7 @@ std::string format_log_line(WallTime now, LogLevel level, std::string_view messa
   line += ' ';
   line += to_string(level);
   line += ' ';
-  append_escaped(line, message);
+  line += needs_quotes(message) ? quoted(message) : std::string{message};
   for (const auto& field : fields) {
     line += ' ';
     line += field.name;

@@ -53,7 +53,8 @@ int run(const Settings& settings) {
   mallopt(M_ARENA_MAX, kMallocArenas);
   curl_global_init(CURL_GLOBAL_DEFAULT);
 
-  proxy::Server server(settings);
+  const SystemClock clock;
+  proxy::Server server(settings, clock);
   if (const std::string failure = server.start(); !failure.empty()) {
     log_line(LogLevel::Error, failure);
     return kRunTimeFailure;

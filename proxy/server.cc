@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <future>
 #include <new>
 #include <thread>
@@ -25,7 +24,9 @@ std::string to_text(const tcp::endpoint& endpoint) {
 
 }  // namespace
 
-Server::Server(Settings settings) : settings_(std::move(settings)) {}
+Server::Server(Settings settings, const Clock& clock,
+               std::unique_ptr<cache::log::FileSystem> files)
+    : settings_(std::move(settings)), clock_(clock), files_(std::move(files)) {}
 
 Server::~Server() {
   end_workers();
@@ -57,8 +58,9 @@ std::string Server::start() {
 std::string Server::open_cache() {
   const CacheSettings& cache = settings_.cache;
   const bool on_disk = cache.disk_bytes > 0;
-  if (on_disk) {
-    auto files = cache::log::PosixFileSystem::open(std::filesystem::path(cache.directory));
+  const bool has_directory = on_disk && !files_;
+  if (has_directory) {
+    auto files = cache::log::PosixFileSystem::open_directory(cache.directory);
     if (!files) {
       const bool busy = files.error() == boost::system::errc::device_or_resource_busy;
       return "cannot use [cache] directory = \"" + cache.directory +
@@ -66,11 +68,11 @@ std::string Server::open_cache() {
     }
     files_ = std::move(*files);
   }
-  auto seed = on_disk ? admission::FingerprintSeed::load_or_create(cache.directory)
+  auto seed = has_directory ? admission::FingerprintSeed::load_or_create(cache.directory)
                       : admission::FingerprintSeed::random();
   if (!seed) {
     return "cannot read or create the seed in \"" + cache.directory + "\": " +
-           seed.error().message() + (on_disk ? "; removing the file \"seed\" empties the cache" : "");
+           seed.error().message() + (has_directory ? "; removing the file \"seed\" empties the cache" : "");
   }
   seed_ = std::make_unique<admission::FingerprintSeed>(*seed);
   try {
@@ -79,7 +81,7 @@ std::string Server::open_cache() {
     return "[admission] expected_keys = " + std::to_string(settings_.admission.expected_keys) +
            " needs more memory than there is";
   }
-  auto opened = cache::Cache::open(cache, files_.get(), *policy_, *seed_, metrics_);
+  auto opened = cache::Cache::open(cache, on_disk ? files_.get() : nullptr, *policy_, *seed_, metrics_);
   if (!opened) {
     return "cannot open the cache in \"" + cache.directory + "\": " + opened.error().message();
   }
@@ -117,6 +119,7 @@ std::string Server::listen() {
       }
       endpoint = *bound;  // port 0: the first worker's port is everyone's
     }
+    endpoints_.push_back(endpoint);
     log_line(LogLevel::Info, "listening", {{"address", to_text(endpoint)}});
   }
   return {};

@@ -25,7 +25,10 @@ namespace secondsight::proxy {
 /// One thread starts and stops it.
 class Server {
  public:
-  explicit Server(Settings settings);
+  /// `clock` must outlive the server. `files` takes the place of cache.directory (tests bring a disk that
+  /// fails on purpose).
+  Server(Settings settings, const Clock& clock,
+         std::unique_ptr<cache::log::FileSystem> files = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -37,6 +40,11 @@ class Server {
   /// disk and seals the log. `hurry` is asked meanwhile: true ends the wait.
   void stop(const std::function<bool()>& hurry);
 
+  /// Where clients are listened to, in the order of the settings.
+  const std::vector<tcp::endpoint>& endpoints() const noexcept { return endpoints_; }
+  const Metrics& metrics() const noexcept { return metrics_; }
+  cache::Cache& cache() noexcept { return *cache_; }
+
  private:
   std::string open_cache();
   std::string listen();
@@ -44,7 +52,7 @@ class Server {
   void end_workers();
 
   const Settings settings_;
-  SystemClock clock_;
+  const Clock& clock_;
   Metrics metrics_;
   std::unique_ptr<admission::FingerprintSeed> seed_;
   std::unique_ptr<admission::AdmissionPolicy> policy_;
@@ -58,6 +66,7 @@ class Server {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<ExchangeHandler*> handlers_;  // owned by the workers
   bool workers_started_ = false;
+  std::vector<tcp::endpoint> endpoints_;
   std::atomic<bool> draining_{false};       // relaxed: told to whoever asks /healthz
   std::unique_ptr<Admin> admin_;
 };

@@ -16,7 +16,7 @@ TEST(LogLine, HasTimeLevelMessageAndFields) {
   EXPECT_EQ(
       format_log_line(noon(), LogLevel::Warning, "disk is slow",
                       {{"path", "/var/cache"}, {"why", "no space left"}}),
-      "2026-11-30T12:00:00.123Z warning disk is slow path=/var/cache why=\"no space left\"\n");
+      "2026-11-30T12:00:00.123Z warning \"disk is slow\" path=/var/cache why=\"no space left\"\n");
   EXPECT_EQ(format_log_line(WallTime{milliseconds{-1}}, LogLevel::Debug, "early", {}),
             "1969-12-31T23:59:59.999Z debug early\n");
 }
@@ -41,7 +41,7 @@ TEST(LogLine, EscapesWhatCouldForgeALine) {
     EXPECT_EQ(line, "2026-11-30T12:00:00.123Z info m v=" + std::string{shown} + "\n");
   }
   EXPECT_EQ(format_log_line(noon(), LogLevel::Error, "two\nlines", {}),
-            "2026-11-30T12:00:00.123Z error two\\nlines\n");
+            "2026-11-30T12:00:00.123Z error \"two\\nlines\"\n");
 }
 
 TEST(LogLine, NoByteOfAValueLeavesItsQuotes) {

@@ -81,6 +81,7 @@ TEST(Key, Variants) {
             variant({{"foo", "1"}, {"x", "2"}}).fingerprint());
   EXPECT_NE(variant({{"Foo", "1"}}).fingerprint(), variant({{"Foo", "2"}}).fingerprint());
   EXPECT_NE(key.variant({}, {}, kSeed).text(), key.text());
+  EXPECT_NE(variant({{"Foo", "1"}}).text(), primary("a", "/b\n3:foo=1:1").text());
 }
 
 /// Bytes that mean something somewhere in a key, thrown together: no two different requests may

@@ -317,7 +317,7 @@ void CurlOriginClient::tick(SteadyTime now) {
   for (std::size_t i = 0; i < expired_.size(); ++i) {
     Slot& slot = *slots_[expired_[i]];
     if (slot.busy && slot.transfer.attached() && slot.transfer.expired(now))
-      finish(slot, OriginError::ResponseTimeout);
+      finish(slot, slot.transfer.verdict_of_timeout());
   }
 }
 

@@ -48,6 +48,11 @@ class OriginTransfer {
 
   /// What the end of the transfer with this code means.
   OriginError verdict(CURLcode code) const;
+  /// The same when expired() ended it: an origin that answered in full, but neither reads nor
+  /// refuses the rest of the request's body, has done its part.
+  OriginError verdict_of_timeout() const noexcept {
+    return whole_body_came() ? OriginError::None : OriginError::ResponseTimeout;
+  }
 
   /// Whether its time is over; extends it by whatever happened since the last call. Time in which
   /// the receiver or the client's body is waited for does not count against the origin.

@@ -247,6 +247,25 @@ TEST(OriginBody, TakesAnAnswerThatComesBeforeTheBodyWasRead) {
   }
 }
 
+TEST(OriginBody, IsContentWithAWholeAnswerWhenTheBodyIsNeverRead) {
+  ScriptedOrigin origin([&](OriginConnection& connection) {
+    connection.read_head();
+    connection.send(kOk);
+    connection.checkpoint();
+  });
+  OriginClientTest test({origin.url()});
+  Pieces body(test.io);
+  for (int i = 0; i < 64; ++i) body.add(std::string(1'000'000, 'x'));
+  Recorder recorder;
+  const auto fetch = test.start(upload(body, 64'000'000), recorder);
+  ASSERT_TRUE(test.run_until([&] { return recorder.body == "ok"; }));
+  EXPECT_TRUE(test.run_until([&] {
+    test.pass(test.settings.idle_timeout);
+    return recorder.done.has_value();
+  }));
+  EXPECT_EQ(summary(recorder), kOkSummary);
+}
+
 TEST(OriginBody, TakesAHeadRequestWithABody) {
   ScriptedOrigin origin(answer_always("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"));
   OriginClientTest test({origin.url()});

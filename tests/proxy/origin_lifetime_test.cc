@@ -89,8 +89,7 @@ TEST(OriginLifetime, IsDestroyedWhileItsNameIsLookedUp) {
   Recorder recorder;
   for (int turns = 0; turns < 4; ++turns) {
     auto fetch = test.get("/", recorder);
-    for (int i = 0; i < turns && !recorder.done; ++i)
-      test.io.run_one_for(std::chrono::seconds(10));
+    for (int i = 0; i < turns && !recorder.done; ++i) test.io.run_one_for(std::chrono::seconds(10));
     fetch.reset();
   }
   test.drain();

@@ -108,37 +108,42 @@ net::awaitable<void> Session::run() {
 
 // --- waiting ---
 
+void Session::Waiting::begin(Wait what) noexcept {
+  kind = what;
+  is_clock_running = false;
+}
+
+/// True when the wait was cut, which by its kind is a timeout or a drain.
+bool Session::Waiting::end(const error_code& error) noexcept {
+  kind = Wait::None;
+  return std::exchange(is_cut, false) && error == net::error::operation_aborted;
+}
+
 void Session::tick(SteadyTime now) {
-  if (wait_ == Wait::None) return;
-  if (!is_clock_running_) {
-    deadline_ = now + timeout_of(wait_);
-    is_clock_running_ = true;
-  } else if (now >= deadline_) {
-    cut_wait();
+  tick(reading_, now);
+  tick(writing_, now);
+}
+
+void Session::tick(Waiting& waiting, SteadyTime now) noexcept {
+  if (waiting.kind == Wait::None) return;
+  if (!waiting.is_clock_running) {
+    waiting.deadline = now + timeout_of(waiting.kind);
+    waiting.is_clock_running = true;
+  } else if (now >= waiting.deadline) {
+    cut(waiting);
   }
 }
 
 void Session::begin_drain() {
-  if (wait_ == Wait::Idle) cut_wait();
+  if (reading_.kind == Wait::Idle) cut(reading_);
 }
 
 /// Ends the operation under way. If it has just succeeded, cancel() does nothing and neither does
 /// this.
-void Session::cut_wait() noexcept {
-  is_cut_ = true;
+void Session::cut(Waiting& waiting) noexcept {
+  waiting.is_cut = true;
   error_code ignored;
   socket_.cancel(ignored);
-}
-
-void Session::wait_for(Wait wait) noexcept {
-  wait_ = wait;
-  is_clock_running_ = false;
-}
-
-/// Ends a wait: true when it was cut, which by its kind is a timeout or a drain.
-bool Session::wait_was_cut(const error_code& error) noexcept {
-  wait_ = Wait::None;
-  return std::exchange(is_cut_, false) && error == net::error::operation_aborted;
 }
 
 std::chrono::milliseconds Session::timeout_of(Wait wait) const noexcept {
@@ -175,11 +180,11 @@ net::awaitable<bool> Session::read_request() {
   for (;;) {
     switch (parser_.parse(buffered(), request_)) {
       case RequestParser::Outcome::Complete:
-        wait_ = Wait::None;
+        reading_.kind = Wait::None;
         buffer_.consume(parser_.head_bytes());
         co_return true;
       case RequestParser::Outcome::Failed:
-        wait_ = Wait::None;
+        reading_.kind = Wait::None;
         set_.metrics_.malformed(parser_.fault()).add();
         co_await refuse(closing_response(status_of(parser_.fault())));
         co_return false;
@@ -188,18 +193,18 @@ net::awaitable<bool> Session::read_request() {
     }
     // One clock for a whole head and one for the time before it, however many reads they take.
     const Wait wait = parser_.started() ? Wait::Head : Wait::Idle;
-    if (wait_ != wait) wait_for(wait);
+    if (reading_.kind != wait) reading_.begin(wait);
     if (wait == Wait::Idle && set_.draining()) co_return false;
     if (buffer_.size() == 0 && buffer_.capacity() > kReadBytes) buffer_.shrink_to_fit();
     const auto [error, bytes] = co_await socket_.async_read_some(read_room(kReadBytes), use_result);
     if (error) {
-      if (wait_was_cut(error) && wait == Wait::Head) {
+      if (reading_.end(error) && wait == Wait::Head) {
         set_.metrics_.malformed(RequestFault::HeaderTimeout).add();
         co_await refuse(closing_response(status_of(RequestFault::HeaderTimeout)));
       }
       co_return false;
     }
-    is_cut_ = false;
+    reading_.is_cut = false;
     buffer_.commit(bytes);
   }
 }
@@ -233,20 +238,29 @@ net::awaitable<Result<std::span<const std::byte>>> Session::next() {
     buffer_.consume(step.taken);
     if (step.outcome == BodyDecoder::Outcome::End) co_return std::span<const std::byte>{};
     if (step.outcome == BodyDecoder::Outcome::Failed) co_return body_failed(decoder_.fault());
-    if (std::exchange(is_continue_due_, false) && !begun_) {
-      std::array<net::const_buffer, 1> interim{buffer_of(kContinue)};
-      if (const auto sent = co_await send(interim); sent.has_error()) co_return sent.error();
-    }
-    wait_for(Wait::Body);
+    if (std::exchange(is_continue_due_, false) && !begun_ && !send_continue())
+      co_return error_code(net::error::connection_aborted);
+    reading_.begin(Wait::Body);
     const auto [error, count] =
         co_await socket_.async_read_some(read_room(kBodyReadBytes), use_result);
-    if (wait_was_cut(error)) co_return body_failed(RequestFault::BodyTimeout);
+    if (reading_.end(error)) co_return body_failed(RequestFault::BodyTimeout);
     if (error) {
       broken_ = true;
       co_return error;
     }
     buffer_.commit(count);
   }
+}
+
+/// Never waits, so that it cannot get between a head and its body: 25 bytes that the socket has no
+/// room for mean a client that does not read, and end the connection.
+bool Session::send_continue() {
+  std::array<net::const_buffer, 1> interim{buffer_of(kContinue)};
+  std::span<net::const_buffer> left(interim);
+  error_code error;
+  send_at_once(left, error);
+  broken_ = static_cast<bool>(error);
+  return !broken_;
 }
 
 /// Notes why, once, for the answer and the metric.
@@ -380,10 +394,10 @@ net::awaitable<Result<>> Session::send(std::span<net::const_buffer> buffers) {
     if (!error) break;
     if (would_block(error)) {
       burst_bytes_ = 0;
-      wait_for(Wait::Write);
+      writing_.begin(Wait::Write);
       const auto [wait_error] = co_await socket_.async_wait(tcp::socket::wait_write, use_result);
       error = wait_error;
-      if (wait_was_cut(wait_error)) {
+      if (writing_.end(wait_error)) {
         reset_at_close();  // or the kernel would go on with what the client does not take
         error = net::error::timed_out;
       }
@@ -411,7 +425,7 @@ net::awaitable<void> Session::refuse(std::string_view response) {
 net::awaitable<void> Session::linger() {
   error_code error;
   socket_.shutdown(tcp::socket::shutdown_send, error);
-  wait_for(Wait::Linger);
+  reading_.begin(Wait::Linger);
   std::size_t dropped = 0;
   while (!error && dropped < kLingerBytesMax) {
     buffer_.clear();
@@ -420,7 +434,7 @@ net::awaitable<void> Session::linger() {
     error = read_error;
     dropped += bytes;
   }
-  wait_ = Wait::None;
+  reading_.kind = Wait::None;
 }
 
 void Session::reset_at_close() noexcept {

@@ -49,6 +49,15 @@ class Session final : private BodySource,
 
  private:
   enum class Wait : std::uint8_t { None, Idle, Head, Body, Write, Linger };
+  /// One operation under way on the socket.
+  struct Waiting {
+    SteadyTime deadline{};
+    Wait kind = Wait::None;
+    bool is_clock_running = false;  // deadline is that of this wait
+    bool is_cut = false;            // we cancelled it
+    void begin(Wait what) noexcept;
+    bool end(const boost::system::error_code& error) noexcept;
+  };
   enum class Framing : std::uint8_t { Length, Chunked, UntilClose };
 
   net::awaitable<bool> read_request();
@@ -58,12 +67,12 @@ class Session final : private BodySource,
   net::awaitable<Result<>> send(std::span<net::const_buffer> buffers);
 
   void start_exchange();
+  bool send_continue();
   boost::system::error_code body_failed(RequestFault fault);
   bool must_close_after() const;
   void send_at_once(std::span<net::const_buffer>& buffers, boost::system::error_code& error);
-  void wait_for(Wait wait) noexcept;
-  void cut_wait() noexcept;
-  bool wait_was_cut(const boost::system::error_code& error) noexcept;
+  void tick(Waiting& waiting, SteadyTime now) noexcept;
+  void cut(Waiting& waiting) noexcept;
   std::chrono::milliseconds timeout_of(Wait wait) const noexcept;
   std::string_view buffered() const noexcept;
   net::mutable_buffer read_room(std::size_t bytes_min);
@@ -80,11 +89,10 @@ class Session final : private BodySource,
   void abort() noexcept override;
   bool begun() const noexcept override { return begun_; }
 
-  // What a tick touches stands together.
-  SteadyTime deadline_{};
-  Wait wait_ = Wait::None;
-  bool is_clock_running_ = false;  // deadline_ is that of this wait
-  bool is_cut_ = false;            // the wait under way was cancelled by us
+  // One for each direction: a handler may pull the body while it sends. First, since each tick
+  // looks.
+  Waiting reading_;
+  Waiting writing_;
 
   tcp::socket socket_;
   SessionSet& set_;

@@ -4,6 +4,8 @@
 #include <iostream>
 #include <random>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
@@ -49,8 +51,11 @@ std::string pattern(std::size_t size) {
 TEST_F(SessionTest, AnswersWithStoredPatchedAndFramingFields) {
   const auto client = connect();
   client->send(get("/x"));
-  EXPECT_EQ(client->read_exactly(83),
-            "HTTP/1.1 200 OK\r\nX-Stored: yes\r\nAge: 1\r\nContent-Length: 6\r\n\r\nGET /x");
+  const std::string expected =
+      "HTTP/1.1 200 OK\r\nX-Stored: yes\r\nAge: 1\r\nContent-Length: 6\r\n\r\nGET /x";
+  EXPECT_EQ(client->read_exactly(expected.size()), expected);
+  run();
+  EXPECT_EQ(client->read_some(), "");
   EXPECT_EQ(sessions.count(), 1u);
 }
 
@@ -580,6 +585,38 @@ TEST_F(SessionTest, AReaderWithoutProgressIsReset) {
   advance(settings.body_timeout);
   EXPECT_EQ(error, net::error::timed_out);
   EXPECT_EQ(sessions.count(), 0u);
+}
+
+TEST_F(SessionTest, PullsAndSendsAtTheSameTimeWithAClockForEach) {
+  net::steady_timer pulled(io, net::steady_timer::time_point::max());
+  boost::system::error_code error;
+  std::string body;
+  const auto pull = [&](BodySource& source) -> net::awaitable<void> {
+    for (;;) {
+      const auto piece = co_await source.next();
+      if (piece.has_error()) error = piece.error();
+      if (piece.has_error() || piece->empty()) break;
+      for (const std::byte b : *piece) body += static_cast<char>(b);
+    }
+    pulled.cancel();
+  };
+  handler.function = [&](const Request&, BodySource& source,
+                         ResponseSink& sink) -> net::awaitable<void> {
+    net::co_spawn(io, pull(source), net::detached);
+    co_await respond(sink, "early");
+    (void)co_await pulled.async_wait(use_result);
+  };
+  const auto client = connect();
+  client->send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
+  EXPECT_EQ(client->read_response().body, "early");
+  advance(settings.body_timeout - 1ms);
+  EXPECT_FALSE(error);
+  client->send("c");
+  run();
+  advance(settings.body_timeout);
+  EXPECT_EQ(error, net::error::timed_out);
+  EXPECT_EQ(body, "abc");
+  EXPECT_EQ(client->read_to_end(), "");
 }
 
 TEST_F(SessionTest, NoClockRunsWhileTheHandlerWorks) {

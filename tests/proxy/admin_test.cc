@@ -1,0 +1,106 @@
+#include "proxy/admin.h"
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "config/check.h"
+#include "tests/support/raw_client.h"
+
+namespace secondsight::proxy {
+namespace {
+
+using testing::RawClient;
+using testing::RawResponse;
+
+class AdminTest : public ::testing::Test {
+ protected:
+  AdminTest() {
+    metrics.counter("test_things_total", "Things.").add(7);
+    const auto bound = admin.start({"127.0.0.1", 0});
+    CHECK(bound.has_value());
+    port = bound->port();
+  }
+  RawResponse ask(const std::string& method, const std::string& target) {
+    RawClient client(port);
+    client.send(method + ' ' + target + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    return client.read_response(method);
+  }
+  Metrics metrics;
+  std::atomic<bool> is_draining{false};
+  Admin admin{metrics, [this] { return is_draining.load(); }};
+  std::uint16_t port = 0;
+};
+
+TEST_F(AdminTest, TellsHealth) {
+  const RawResponse well = ask("GET", "/healthz");
+  EXPECT_EQ(well.status, 200);
+  EXPECT_EQ(well.body, "ok\n");
+  is_draining = true;
+  const RawResponse draining = ask("GET", "/healthz");
+  EXPECT_EQ(draining.status, 503);
+  EXPECT_EQ(draining.body, "draining\n");
+}
+
+TEST_F(AdminTest, ExposesMetrics) {
+  const RawResponse page = ask("GET", "/metrics");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.field("Content-Type"), "text/plain; version=0.0.4");
+  EXPECT_NE(page.body.find("test_things_total 7"), std::string::npos);
+  const RawResponse head = ask("HEAD", "/metrics");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.field("Content-Length"), std::to_string(page.body.size()));
+}
+
+TEST_F(AdminTest, RefusesTheRest) {
+  EXPECT_EQ(ask("GET", "/").status, 404);
+  EXPECT_EQ(ask("GET", "/metrics/x").status, 404);
+  const RawResponse post = ask("POST", "/metrics");
+  EXPECT_EQ(post.status, 405);
+  EXPECT_EQ(post.field("Allow"), "GET, HEAD");
+}
+
+TEST_F(AdminTest, KeepsConnections) {
+  RawClient client(port);
+  for (int i = 0; i < 3; ++i) {
+    client.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(client.read_response().body, "ok\n");
+  }
+  client.send("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(client.read_response().body, "ok\n");
+  EXPECT_TRUE(client.wait_closed());
+}
+
+TEST_F(AdminTest, ClosesBadRequestsAndLargeHeads) {
+  for (const std::string& text : {std::string("nonsense\r\n\r\n"),
+                                  "GET / HTTP/1.1\r\nX: " + std::string(9000, 'x') + "\r\n\r\n"}) {
+    RawClient client(port);
+    client.send(text);
+    EXPECT_TRUE(client.wait_closed());
+  }
+  EXPECT_EQ(ask("GET", "/healthz").status, 200);
+}
+
+TEST_F(AdminTest, ServesAtMost64Connections) {
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 64; ++i) {
+    clients.push_back(std::make_unique<RawClient>(port));
+    clients.back()->send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    ASSERT_EQ(clients.back()->read_response().status, 200);
+  }
+  RawClient over(port);
+  EXPECT_TRUE(over.wait_closed());
+  clients.front()->send("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(clients.front()->wait_closed());
+  EXPECT_EQ(ask("GET", "/healthz").status, 200);
+}
+
+TEST_F(AdminTest, RefusesAPortInUse) {
+  Admin second(metrics, [] { return false; });
+  EXPECT_EQ(second.start({"127.0.0.1", port}).error(), net::error::address_in_use);
+}
+
+}  // namespace
+}  // namespace secondsight::proxy

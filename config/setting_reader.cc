@@ -12,7 +12,7 @@
 namespace secondsight {
 namespace {
 
-constexpr std::uint64_t kMaxBytes = 1024 * 1024 * 1_GiB;
+constexpr std::uint64_t kMaxBytes = 1_GiB << 20U;  // 1 PiB
 constexpr std::string_view kListenExample = R"("127.0.0.1:8080" or "[::1]:8080")";
 constexpr std::string_view kOriginExample = R"("http://127.0.0.1:9000")";
 

@@ -183,8 +183,7 @@ memroy  = 2
           R"(s.toml:3:1: unknown key "lisen" in [proxy]; did you mean "listen"?)",
           R"(s.toml:5:11: [admission] window is "24", which is not a duration; write a whole number and a unit, such as "250ms", "30s", "5m", "24h" or "7d")",
           R"(s.toml:6:11: [admission] policy must be "second-sighting", "always" or "never", not "sometimes")",
-          "s.toml:8:11: [cache] memory must be 0 (no memory tier) or between 1 MiB and 1 PiB, "
-          "not 1",
+          R"(s.toml:8:11: [cache] memory must be 0 (no memory tier) or between 1 MiB and 1 PiB, not 1)",
           R"(s.toml:9:1: unknown key "memroy" in [cache]; did you mean "memory"?)",
       }));
 }

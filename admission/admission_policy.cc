@@ -10,6 +10,9 @@
 namespace secondsight::admission {
 namespace {
 
+// Far below the 292 years that a steady time in nanoseconds can hold.
+constexpr std::chrono::hours kLongestWindow{10 * 365 * 24};
+
 /// Admits what was sighted before within the window.
 class SecondSighting final : public AdmissionPolicy {
  public:
@@ -49,6 +52,9 @@ std::unique_ptr<AdmissionPolicy> make_second_sighting(const AdmissionSettings& s
   }
   if (settings.window <= settings.window.zero()) {
     throw std::invalid_argument("window = 0 would forget every sighting at once");
+  }
+  if (settings.window > kLongestWindow) {
+    throw std::invalid_argument("window is longer than ten years: a rotation would never be seen");
   }
   return std::make_unique<SecondSighting>(
       size_filter(settings.expected_keys, settings.false_positive_rate), settings.window, now);

@@ -85,6 +85,8 @@ TEST(AdmissionPolicy, SenselessSettingsAreRefusedWithTheReason) {
   settings = settings_of(PolicyName::SecondSighting);
   settings.window = 0ms;
   EXPECT_THROW(make_policy(settings, kStart), std::invalid_argument);
+  settings.window = std::chrono::milliseconds::max();
+  EXPECT_THROW(make_policy(settings, kStart), std::invalid_argument);
 }
 
 TEST(AdmissionPolicy, AFilterThatDoesNotFitIsBadAlloc) {

@@ -63,12 +63,17 @@ Exchange::Exchange(WorkerServices& services, const Request& request, BodySource&
                    ResponseSink& sink)
     : services_(services),
       request_(request),
-      body_(body),
+      body_(body, services.io),
       sink_(sink),
       facts_(policy::read_facts(request.method, request.fields)),
       now_(services.clock.wall()) {}
 
 net::awaitable<void> Exchange::run() {
+  co_await answer();
+  co_await body_.returned();  // an abandoned fetch may still hold the client's connection
+}
+
+net::awaitable<void> Exchange::answer() {
   const CacheKey primary =
       CacheKey::primary("http", request_.host, request_.target, services_.cache.seed());
   if (facts_.method != policy::Method::Get && facts_.method != policy::Method::Head)
@@ -345,8 +350,7 @@ net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found, const Re
 
 // ---------------------------------------------------------------- from the origin
 
-FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found,
-                                 Sharing sharing) const {
+FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sharing sharing) {
   FlightPlan plan{.primary = primary, .key = found.key, .facts = facts_, .fields = request_.fields};
   plan.shared = sharing == Sharing::Shared;
   plan.may_store = facts_.method == policy::Method::Get;

@@ -10,6 +10,7 @@
 #include "proxy/counters.h"
 #include "proxy/flight.h"
 #include "proxy/handler.h"
+#include "proxy/lent_body.h"
 #include "proxy/request.h"
 #include "proxy/response.h"
 #include "proxy/response_sink.h"
@@ -43,6 +44,7 @@ class Exchange {
   };
   enum class Served : std::uint8_t { Yes, No };
 
+  net::awaitable<void> answer();
   net::awaitable<Found> look_up(const cache::CacheKey& primary);
   net::awaitable<void> read_from_disk(Found& found, const cache::Index::Entry& entry);
   net::awaitable<Result<>> read_slice(Found& found, std::uint64_t offset, std::span<std::byte> out);
@@ -54,7 +56,7 @@ class Exchange {
   net::awaitable<void> send_memory_body(const cache::Object& object, cache::policy::ByteRange range);
 
   enum class Sharing : std::uint8_t { Shared, Alone };
-  FlightPlan plan_flight(const cache::CacheKey& primary, const Found& found, Sharing sharing) const;
+  FlightPlan plan_flight(const cache::CacheKey& primary, const Found& found, Sharing sharing);
   void plan_validation(FlightPlan& plan, const Found& found) const;
   /// True: the reader leads; false: it joined another's flight.
   bool take_off(FlightReader& reader, FlightPlan plan);
@@ -72,7 +74,7 @@ class Exchange {
 
   WorkerServices& services_;
   const Request& request_;
-  BodySource& body_;
+  LentBody body_;
   ResponseSink& sink_;
   const cache::policy::RequestFacts facts_;
   const WallTime now_;

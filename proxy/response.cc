@@ -26,18 +26,8 @@ std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
   object->reason = head.reason;
   object->times = times;
   object->facts = cache::policy::read_facts(head.status, head.fields, times.response_received);
-  const cache::policy::FieldBlock received = cache::policy::end_to_end(head.fields);
-  object->fields.reserve(received.text().size() + 80, received.count() + 2);
-  bool has_date = false;
-  for (const auto line : received) {
-    if (cache::policy::equals_ignoring_case(line.name, "Age") ||
-        cache::policy::equals_ignoring_case(line.name, "Content-Length")) {
-      continue;
-    }
-    has_date = has_date || cache::policy::equals_ignoring_case(line.name, "Date");
-    object->fields.add(line.name, line.value);
-  }
-  if (!has_date) {
+  object->fields = cache::policy::storable_fields(head.fields);
+  if (!object->fields.contains("Date")) {
     object->fields.add("Date", cache::policy::format_http_date(times.response_received));
     object->facts.date = times.response_received;
   }

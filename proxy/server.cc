@@ -9,6 +9,7 @@
 
 #include "config/log.h"
 #include "config/units.h"
+#include "proxy/listener.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -110,7 +111,16 @@ std::string Server::listen() {
         std::make_unique<Worker>(settings_.proxy, clock_, front_metrics_, make_handler));
   }
   for (const ListenAddress& wanted : settings_.proxy.listen) {
-    tcp::endpoint endpoint(net::ip::make_address(wanted.host), wanted.port);
+    const auto numeric = endpoint_of(wanted);
+    if (!numeric) {
+      return "[proxy] listen = \"" + wanted.host + "\": " + numeric.error().message();
+    }
+    tcp::endpoint endpoint = *numeric;
+    // SO_REUSEPORT lets the workers share a port, and would let another process take part, too.
+    if (const auto unused = check_unused(endpoint); !unused) {
+      return "cannot listen on [proxy] listen = \"" + to_text(endpoint) +
+             "\": " + unused.error().message();
+    }
     for (const auto& worker : workers_) {
       const auto bound = worker->listen(endpoint);
       if (!bound) {

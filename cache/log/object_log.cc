@@ -74,7 +74,7 @@ Result<> ObjectLog::Impl::replay_one(const SegmentRing::Existing& existing,
   auto contents = read_contents(segment, options_.seed_id);
   if (!contents) return contents.error();
   const Footer& footer = contents->footer;
-  if (footer.entries.empty() && ring_.remove(segment)) return {};
+  if (footer.entries.empty() && ring_.discard(segment)) return {};
 
   ring_.adopt(existing.segment);
   if (!contents->is_sealed) {
@@ -150,7 +150,7 @@ void ObjectLog::Impl::retire_segment() {
   if (writer->contents().entries.empty()) {
     // Else a disk that refuses every write would push out the whole cache, one empty segment at a
     // time.
-    static_cast<void>(ring_.remove(writer->segment()));
+    static_cast<void>(ring_.discard(writer->segment()));
     return;
   }
   auto footer_bytes = writer->seal();

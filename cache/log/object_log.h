@@ -25,8 +25,9 @@ struct LogCounters {
 /// first; a segment that a reader still holds counts against the capacity until it is let go. A
 /// record is whole or absent: any damage is found by checksum. Sealed segments carry a footer of
 /// their records, so that opening reads footers and scans only the tail (and segments whose footer
-/// is damaged). Threads: open_object() from any thread, also while its segment is removed;
-/// counters() too. The rest: one writer.
+/// is damaged). No state per record is kept in RAM but for the open segment's.
+/// Threads: open_object(), counters() and bytes_on_disk() from any thread, also while segments are
+/// removed. The rest: one writer. The file system outlives the log and its readers.
 class ObjectLog {
  public:
   struct Options {
@@ -37,14 +38,20 @@ class ObjectLog {
   /// 1/64 of the capacity, between 256 KiB and 256 MiB, a multiple of 4 KiB.
   static std::uint32_t segment_bytes_for(std::uint64_t capacity_bytes) noexcept;
 
-  /// Called for each intact record, oldest first; a Tombstone comes as one too.
+  /// Called for each intact record, oldest first: the last one of a fingerprint counts. A Tombstone
+  /// comes as one too, and so does, as a Tombstone, a record found damaged behind a good header:
+  /// what it replaced must not come back. A Part is none of an index's business. A LargeObject
+  /// comes even if a part of it is gone: open_object() and read_body() say so.
   using OnRecord = std::function<void(const admission::Fingerprint&, RecordKind, const Location&)>;
-  /// Called for each record that a reclaimed segment held.
+  /// Called for each record that a reclaimed segment held, once it is gone. A segment that cannot
+  /// be read goes unnamed; open_object() then says that it is gone.
   using OnReclaimed = std::function<void(const admission::Fingerprint&, const Location&)>;
 
   /// Replays every intact record into `recovered`. A torn tail ends its segment; damage elsewhere
-  /// costs that record only. Never fails for damaged content. Errors: I/O; invalid_argument
-  /// (capacity below 4 segments).
+  /// costs that record only. Segments of an older format and of another seed are removed, and the
+  /// oldest ones while there are more than the capacity. Never fails for damaged content. Errors:
+  /// not_supported (written by a newer version: nothing was touched); invalid_argument (capacity
+  /// below 4 segments, segments below 4 KiB); I/O.
   static Result<std::unique_ptr<ObjectLog>> open(FileSystem&, const Options&,
                                                  const OnRecord& recovered);
   ~ObjectLog();
@@ -55,9 +62,11 @@ class ObjectLog {
 
   /// Errors: no_space_on_device, I/O (the record is absent then, later appends go to a fresh
   /// segment); device_or_resource_busy (every old segment is held by readers); value_too_large
-  /// (does not fit).
+  /// (does not fit). A disk found full costs the oldest segment, once until there is space again.
   Result<Location> append(const RecordView&, const OnReclaimed&);
-  /// Makes everything appended so far durable.
+  /// Makes everything appended so far durable, replayed records included. After an error what was
+  /// appended since the last success may be lost in a power cut, and no later sync changes that:
+  /// append it again. An error that came up inside an append is reported by the next sync.
   Result<> sync();
   /// Seals the open segment with its footer and syncs: the next open() then scans nothing.
   Result<> close();

@@ -41,8 +41,8 @@ struct RecordView {
   std::uint16_t status = 0;
   policy::ExchangeTimes times{};
   std::string_view key;  // full key text
-  std::string_view
-      head;  // FieldBlock::text() of the stored fields, preceded by the reason phrase and CRLF
+  /// FieldBlock::text() of the stored fields, preceded by the reason phrase and CRLF.
+  std::string_view head;
   std::span<const std::span<const std::byte>> body;  // pieces, in order; empty for LargeObject
   std::span<const PartRef> parts;                    // LargeObject only
 };

@@ -102,13 +102,20 @@ Result<std::unique_ptr<SegmentWriter>> SegmentRing::start_segment() {
   auto writer = SegmentWriter::start(segment, options_.seed_id);
   if (writer) return writer;
   // If it cannot be removed either, it stays in the table: counted, and reclaimed in its turn.
-  static_cast<void>(remove(*segment));
+  static_cast<void>(discard(*segment));
   return writer;
 }
 
 Result<> SegmentRing::remove(const Segment& segment) {
   const std::uint32_t number = segment.number();
   if (auto removed = remove_file(number); !removed) return removed;
+  table_->erase(number);
+  return {};
+}
+
+Result<> SegmentRing::discard(const Segment& segment) {
+  const std::uint32_t number = segment.number();
+  if (auto removed = files_.remove(segment_file_name(number)); !removed) return removed;
   if (table_->find(number)) table_->erase(number);
   return {};
 }

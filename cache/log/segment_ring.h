@@ -36,8 +36,11 @@ class SegmentRing {
 
   /// Makes the next segment. Errors: no_space_on_device, I/O; value_too_large (out of numbers).
   Result<std::unique_ptr<SegmentWriter>> start_segment();
-  /// Removes the file, and lets go of the segment if it is in the table. Errors: I/O (it stays).
+  /// Removes the file and lets go of the segment, which is in the table. Errors: I/O (it stays).
   Result<> remove(const Segment& segment);
+  /// Same for one without records, in the table or not: should it come back, nothing comes with it,
+  /// so it needs no syncs.
+  Result<> discard(const Segment& segment);
   /// Makes the removals and creations so far durable.
   Result<> sync_directory();
 

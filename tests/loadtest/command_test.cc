@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "loadtest/origin.h"
+#include "tests/loadtest/scripted_server.h"
 #include "tests/loadtest/test_files.h"
 
 namespace secondsight::loadtest {
@@ -61,6 +62,7 @@ TEST(Command, BadUsageSaysWhatIsWrongAndEndsWithTwo) {
            Case{"demo --proxy x --out y --connections 0", "--connections"},
            Case{"demo --proxy x --out y --model ocean", "no model is called 'ocean'"},
            Case{"workload --requests many", "many"},
+           Case{"workload --requests -5", "--requests: not within"},
            Case{"workload surplus", "positional"},
            Case{"replay", "one of --proxy and --url"},
            Case{"replay --proxy a --url http://127.0.0.1:1", "one of --proxy and --url"},
@@ -159,6 +161,29 @@ TEST(Command, FailedResponsesFailTheCommand) {
   const Ran ran = run("replay --url " + nobody + " --requests 5");
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.text, HasSubstr("connect-failed"));
+}
+
+TEST(Command, ASignalEndsTheRunEarly) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    std::promise<void> asked;
+    ScriptedServer server([&](const std::string&) {
+      asked.set_value();
+      return ScriptedServer::Reply{"", false, true};
+    });
+    const std::string url = "http://127.0.0.1:" + std::to_string(server.endpoint().port());
+    const pid_t child = fork();
+    if (child == 0) {
+      execl(SECONDSIGHT_LOAD_BINARY, SECONDSIGHT_LOAD_BINARY, "replay", "--url", url.c_str(),
+            "--connections", "1", "--requests", "9", nullptr);
+      _exit(127);
+    }
+    asked.get_future().wait();
+    kill(child, signal);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 128 + signal);
+  }
 }
 
 TEST(Command, DemoOnARecordedTrace) {

@@ -1,7 +1,11 @@
 #include <csignal>
 #include <filesystem>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <string>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <variant>
 
 #include <gtest/gtest.h>
@@ -94,6 +98,32 @@ TEST_F(ProxyProcessTest, IsGoneWhenItsOwnerIs) {
   const pid_t pid = std::get<0>(started)->pid();
   std::get<0>(started).reset();
   EXPECT_NE(kill(pid, 0), 0);
+}
+
+// The owner is killed where no destructor runs: the kernel must end the proxy.
+TEST_F(ProxyProcessTest, DoesNotOutliveAKilledOwner) {
+  const ProxyProcess::Options options = script(std::string(kReady) + "exec sleep 600\n");
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t owner = fork();
+  if (owner == 0) {
+    auto started = ProxyProcess::start(options);
+    const pid_t pid = std::get<0>(started)->pid();
+    const bool told = write(ends[1], &pid, sizeof pid) == sizeof pid;
+    kill(getpid(), told ? SIGKILL : SIGABRT);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(owner, &status, 0), owner);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  pid_t proxy = 0;
+  ASSERT_EQ(read(ends[0], &proxy, sizeof proxy), static_cast<ssize_t>(sizeof proxy));
+  close(ends[0]);
+  close(ends[1]);
+  const int watched = static_cast<int>(syscall(SYS_pidfd_open, proxy, 0));
+  if (watched < 0) return;  // it is gone already
+  pollfd end{watched, POLLIN, 0};
+  EXPECT_EQ(poll(&end, 1, 20'000), 1) << "the proxy still runs";
+  close(watched);
 }
 
 TEST_F(ProxyProcessTest, ABadEndIsToldAndADeafProxyIsKilled) {

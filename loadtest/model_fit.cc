@@ -60,10 +60,10 @@ ModelFit fit_model(const Plan& plan, std::uint64_t seed) {
   };
 
   ModelFit best{model, std::numeric_limits<double>::infinity()};
-  for (const double catalogue : {0.05, 0.1, 0.15, 0.2, 0.3, 0.4}) {
-    for (const double exponent : {0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.1}) {
+  for (const double catalogue : {0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2}) {
+    for (const double exponent : {0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0}) {
       for (const double burst : {0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6}) {
-        for (const double window : {0.003, 0.01, 0.03, 0.1, 0.3}) {
+        for (const double window : {0.001, 0.003, 0.01, 0.03, 0.1}) {
           model.body_objects = part(catalogue);
           model.zipf_exponent = exponent;
           model.burst_share = burst;

@@ -15,13 +15,13 @@ namespace secondsight::loadtest {
 /// exactly once, and the body, whose popularity is Zipf's. Body requests come in bursts: a share of
 /// them repeats a request of the recent past, at a distance drawn log-uniformly.
 struct WorkloadModel {
-  std::uint64_t requests = 80'000;
-  std::uint64_t body_objects = 16'000;  // catalogue; not all need be asked
-  double zipf_exponent = 0.8;
-  double one_hit_share = 0.75;  // of the objects asked, those asked once (body ones included)
-  double burst_share = 0.3;     // of body requests
-  std::uint64_t burst_window = 4'096;  // longest distance, in body requests
-  double requests_per_second = 100;    // gives requests their times
+  std::uint64_t requests = 66'987;
+  std::uint64_t body_objects = 80'384;  // catalogue; most of its far ranks are asked once or never
+  double zipf_exponent = 0.85;
+  double one_hit_share = 0.75;       // of the objects asked, those asked once (body ones included)
+  double burst_share = 0.2;          // of body requests
+  std::uint64_t burst_window = 67;   // longest distance, in body requests
+  double requests_per_second = 100;  // gives requests their times
   SizeModel sizes;
 
   /// Same shape at another length: catalogue and window grow in proportion.

@@ -32,7 +32,7 @@ NamedPlan load_trace(const WorkloadChoice& choice) {
   const auto reader = TraceReader::open(choice.trace);
   if (!reader) throw RunError("cannot read " + choice.trace + ": " + reader.error().message());
   NamedPlan loaded{choice.trace,
-                   make_plan(**reader, choice.requests > 0 ? choice.requests : UINT64_MAX)};
+                   make_plan(**reader, choice.requests > 0 ? choice.requests : UINT32_MAX)};
   tell_faults(choice.trace, (*reader)->faults());
   if (loaded.plan.size_changes > 0) {
     std::fprintf(stderr,
@@ -60,6 +60,8 @@ void add_workload_options(boost::program_options::options_description& descripti
 }
 
 NamedPlan load_plan(const WorkloadChoice& choice) {
+  // A plan's indexes are 32 bits; it also catches a minus sign, which the parser lets wrap around.
+  if (choice.requests > UINT32_MAX) throw UsageError("--requests: not within 0 to 4294967295");
   if (!choice.trace.empty()) return load_trace(choice);
   const std::uint64_t requests = choice.requests > 0 ? choice.requests : kModelRequests;
   const auto model = preset(choice.model, requests);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "cache/log/record_format.h"
 #include "cache/log/segment_format.h"
@@ -21,7 +22,17 @@ namespace errc = boost::system::errc;
 
 constexpr std::uint64_t kPageBytes = 4_KiB;
 constexpr std::uint64_t kSegmentsPlanned = 64;
+constexpr std::uint64_t kSegmentsFew = 16;  // enough where more would make segments tiny
 constexpr std::uint64_t kSegmentsMin = 4;
+
+/// Syncing costs milliseconds however little there is to sync: small segments are sealed together, as
+/// many as hold 8 MiB, but never more than an eighth of the ring, so that none is reclaimed unsealed.
+std::size_t seal_batch_for(const ObjectLog::Options& options) noexcept {
+  constexpr std::uint64_t kSealBytes = 8_MiB;
+  const std::uint64_t ring = options.capacity_bytes / options.segment_bytes;
+  return std::clamp<std::uint64_t>(kSealBytes / options.segment_bytes, 1,
+                                   std::max<std::uint64_t>(ring / 8, 1));
+}
 
 Location location_of(std::uint32_t segment, const FooterEntry& entry) noexcept {
   return {segment, entry.offset_bytes, entry.length_bytes};
@@ -42,7 +53,8 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
 struct ObjectLog::Impl {
   Impl(FileSystem& files, const Options& options)
       : options_(options),
-        ring_(files, {options.capacity_bytes, options.segment_bytes, options.seed_id}) {}
+        ring_(files, {options.capacity_bytes, options.segment_bytes, options.seed_id}),
+        seal_batch_(seal_batch_for(options)) {}
 
   Result<> replay(const OnRecord& recovered);
   Result<> replay_one(const SegmentRing::Existing& existing, const OnRecord& recovered);
@@ -50,12 +62,16 @@ struct ObjectLog::Impl {
   Result<> start_segment(const OnReclaimed& reclaimed);
   Result<> reclaim_oldest(const OnReclaimed& reclaimed);
   void retire_segment();
+  void sync_ended();
+  std::vector<std::unique_ptr<SegmentWriter>> seal_ended();
   Result<> sync();
 
   Options options_;
   SegmentRing ring_;
   Counters counters_;
   std::unique_ptr<SegmentWriter> writer_;  // null: the next append starts a segment
+  std::vector<std::unique_ptr<SegmentWriter>> ended_;  // full, neither synced nor sealed yet
+  const std::size_t seal_batch_;                       // so many are sealed together
   error_code lost_records_error_;          // appended since the last sync(), and no longer sure
   bool has_reclaimed_for_space_ = false;   // since the disk was found full
 };
@@ -136,6 +152,9 @@ Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
   // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
   const auto contents = read_contents(*segment, options_.seed_id);
   if (auto removed = ring_.remove(*segment); !removed) return removed;
+  std::erase_if(ended_, [number](const std::unique_ptr<SegmentWriter>& ended) {
+    return ended->segment().number() == number;
+  });
   segment.reset();
   add(counters_.segments_reclaimed, 1);
   if (!contents) return {};
@@ -146,21 +165,37 @@ Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
 
 /// Ends the open segment, whatever state it is in.
 void ObjectLog::Impl::retire_segment() {
-  const auto writer = std::move(writer_);
+  auto writer = std::move(writer_);
   if (writer->contents().entries.empty()) {
     // Else a disk that refuses every write would push out the whole cache, one empty segment at a
     // time.
     static_cast<void>(ring_.discard(writer->segment()));
     return;
   }
-  auto footer_bytes = writer->seal();
-  if (footer_bytes)
-    add(counters_.footer_bytes, *footer_bytes);
-  else
-    lost_records_error_ = footer_bytes.error();
+  ended_.push_back(std::move(writer));
+  if (ended_.size() >= seal_batch_) static_cast<void>(seal_ended());
+}
+
+/// Makes the records of ended segments durable, of several small ones in a row: the file system then
+/// commits its own changes for all of them at once.
+void ObjectLog::Impl::sync_ended() {
+  std::erase_if(ended_, [this](const std::unique_ptr<SegmentWriter>& ended) {
+    if (!ended->has_unsynced()) return false;
+    const auto synced = ended->sync();
+    if (!synced) lost_records_error_ = synced.error();
+    return !synced;
+  });
+}
+
+/// Their footers are left to the page cache: should a power cut take one, its segment is scanned.
+std::vector<std::unique_ptr<SegmentWriter>> ObjectLog::Impl::seal_ended() {
+  sync_ended();
+  for (const auto& ended : ended_) add(counters_.footer_bytes, ended->seal());
+  return std::exchange(ended_, {});
 }
 
 Result<> ObjectLog::Impl::sync() {
+  sync_ended();
   if (writer_ && writer_->has_unsynced()) {
     if (auto synced = writer_->sync(); !synced) {
       writer_.reset();
@@ -173,8 +208,9 @@ Result<> ObjectLog::Impl::sync() {
 }
 
 std::uint32_t ObjectLog::segment_bytes_for(std::uint64_t capacity_bytes) noexcept {
-  const std::uint64_t share = capacity_bytes / kSegmentsPlanned / kPageBytes * kPageBytes;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 256_KiB, 256_MiB));
+  const std::uint64_t least = std::clamp<std::uint64_t>(capacity_bytes / kSegmentsFew, 256_KiB, 1_MiB);
+  const std::uint64_t bytes = std::clamp<std::uint64_t>(capacity_bytes / kSegmentsPlanned, least, 256_MiB);
+  return static_cast<std::uint32_t>(bytes / kPageBytes * kPageBytes);
 }
 
 Result<std::unique_ptr<ObjectLog>> ObjectLog::open(FileSystem& files, const Options& options,
@@ -208,6 +244,9 @@ Result<> ObjectLog::sync() {
 
 Result<> ObjectLog::close() {
   if (impl_->writer_) impl_->retire_segment();
+  for (const auto& sealed : impl_->seal_ended()) {
+    if (auto synced = sealed->sync(); !synced) return synced;
+  }
   return impl_->sync();
 }
 

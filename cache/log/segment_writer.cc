@@ -57,18 +57,15 @@ Result<> SegmentWriter::sync() {
   return {};
 }
 
-Result<std::uint64_t> SegmentWriter::seal() {
-  if (has_unsynced_) {
-    if (auto synced = sync(); !synced) return synced.error();
-  }
+std::uint64_t SegmentWriter::seal() {
+  CHECK(!has_unsynced_);
   return write_footer(*segment_, seed_id_, contents_);
 }
 
 std::uint64_t write_footer(Segment& segment, std::uint64_t seed_id, const Footer& contents) {
   const auto bytes = encode_footer(contents, seed_id, segment.number());
   const std::array<std::span<const std::byte>, 1> pieces{bytes};
-  const bool is_done =
-      segment.file().write_at(segment.bytes() - bytes.size(), pieces) && segment.file().sync();
+  const bool is_done = segment.file().write_at(segment.bytes() - bytes.size(), pieces).has_value();
   return is_done ? bytes.size() : 0;
 }
 

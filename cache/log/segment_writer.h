@@ -24,10 +24,10 @@ class SegmentWriter {
   Result<Location> append(const RecordView& record);
   /// After an error nothing that was appended since the last sync is sure: let go of the segment.
   Result<> sync();
-  /// Makes the records durable, then writes the footer, so that a footer never lists what was lost.
-  /// An error is that of the records' sync. Returns the footer's length; 0: it could not be
-  /// written, so that the segment is scanned when the log is opened.
-  Result<std::uint64_t> seal();
+  /// Writes the footer. The records are to be synced before, so that a footer never lists what was
+  /// lost. Returns the footer's length; 0: it could not be written, so that the segment is scanned
+  /// when the log is opened, as it is when a power cut takes the footer.
+  std::uint64_t seal();
 
   const Segment& segment() const noexcept { return *segment_; }
   bool has_unsynced() const noexcept { return has_unsynced_; }
@@ -44,8 +44,7 @@ class SegmentWriter {
   std::vector<std::span<const std::byte>> pieces_;  // likewise
 };
 
-/// Writes the footer at the segment's end and syncs it. Returns its length; 0: it could not be
-/// done.
+/// Writes the footer at the segment's end. Returns its length; 0: it could not be done.
 std::uint64_t write_footer(Segment& segment, std::uint64_t seed_id, const Footer& contents);
 
 }  // namespace secondsight::cache::log

@@ -73,15 +73,18 @@ TEST(Key, ReadBackFromStorage) {
 TEST(Key, Variants) {
   const CacheKey key = primary("a", "/b");
   const auto variant = [&](const policy::HeadLines& request) {
-    return key.variant({"foo"}, policy::head(request), kSeed);
+    return key.variant({"foo"}, WallTime{}, policy::head(request), kSeed);
   };
   EXPECT_EQ(variant({{"Foo", "1"}}).text(), "http://a/b\n3:foo=1:1");
   EXPECT_EQ(variant({}).text(), "http://a/b\n3:foo!");
   EXPECT_EQ(variant({{"Foo", "1"}}).fingerprint(),
             variant({{"foo", "1"}, {"x", "2"}}).fingerprint());
   EXPECT_NE(variant({{"Foo", "1"}}).fingerprint(), variant({{"Foo", "2"}}).fingerprint());
-  EXPECT_NE(key.variant({}, {}, kSeed).text(), key.text());
+  EXPECT_NE(key.variant({}, WallTime{}, {}, kSeed).text(), key.text());
   EXPECT_NE(variant({{"Foo", "1"}}).text(), primary("a", "/b\n3:foo=1:1").text());
+  const WallTime epoch{std::chrono::milliseconds{1500}};
+  EXPECT_EQ(key.variant({"foo"}, epoch, {}, kSeed).text(), "http://a/b\n@1500\n3:foo!")
+      << "what was stored before an invalidation has another key";
 }
 
 /// Bytes that mean something somewhere in a key, thrown together: no two different requests may
@@ -130,7 +133,7 @@ TEST(Key, NoTwoRequestsShareAText) {
     const bool is_variant = random() % 2 == 0;
     const CacheKey key = primary(host, target);
     const CacheKey chosen =
-        is_variant ? key.variant({"a"}, policy::head({{"a", vary_value}}), kSeed) : key;
+        is_variant ? key.variant({"a"}, WallTime{}, policy::head({{"a", vary_value}}), kSeed) : key;
     const Request request{
         canonical_host, canonical_target,
         is_variant ? policy::vary_text({"a"}, policy::head({{"a", vary_value}})) : "none"};

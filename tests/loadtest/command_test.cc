@@ -1,6 +1,7 @@
 #include <array>
 #include <cstdio>
 #include <gmock/gmock.h>
+#include <future>
 #include <string>
 #include <sys/wait.h>
 

@@ -12,8 +12,8 @@ namespace secondsight::proxy {
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  /// The next piece, valid until the next call; empty at the end. Sends "100 Continue" first when the
-  /// client waits for it. Errors: connection lost, timed_out, bad_message (bad chunk framing),
+  /// The next piece, valid until the next call; empty at the end. Sends "100 Continue" first when
+  /// the client waits for it. Errors: connection lost, timed_out, bad_message (bad chunk framing),
   /// message_size (over the limit).
   virtual net::awaitable<Result<std::span<const std::byte>>> next() = 0;
 };

@@ -1,13 +1,13 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <malloc.h>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include <boost/program_options.hpp>
 #include <curl/curl.h>
-#include <malloc.h>
 
 #include "config/log.h"
 #include "config/settings.h"
@@ -22,8 +22,8 @@ using namespace secondsight;
 constexpr int kRunTimeFailure = 1;
 constexpr int kBadUsage = 2;
 
-/// glibc gives every thread an arena of its own, and what one frees another cannot use: with a cache that
-/// moves bodies between threads, memory would grow far past what is in use.
+/// glibc gives every thread an arena of its own, and what one frees another cannot use: with a
+/// cache that moves bodies between threads, memory would grow far past what is in use.
 constexpr int kMallocArenas = 2;
 
 int bad_usage(const std::string& message) {
@@ -79,7 +79,8 @@ int main(int argc, char** argv) {
   options::options_description known(
       "usage: secondsight --config FILE\n"
       "       secondsight --check --config FILE\n\n"
-      "An HTTP caching reverse proxy that writes an object to disk when it sees it the second time.\n\n"
+      "An HTTP caching reverse proxy that writes an object to disk when it sees it the second "
+      "time.\n\n"
       "options");
   known.add_options()("config", options::value<std::string>()->value_name("FILE"),
                       "the configuration, TOML; see docs/operations.md")(
@@ -89,7 +90,8 @@ int main(int argc, char** argv) {
   try {
     const options::positional_options_description no_positional;
     options::store(
-        options::command_line_parser(argc, argv).options(known).positional(no_positional).run(), given);
+        options::command_line_parser(argc, argv).options(known).positional(no_positional).run(),
+        given);
   } catch (const options::error& error) {
     return bad_usage(error.what());
   }

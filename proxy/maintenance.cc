@@ -10,10 +10,13 @@ constexpr std::chrono::seconds kDiskInterval{1};          // how often a failed 
 
 }  // namespace
 
-Maintenance::Maintenance(const Clock& clock, admission::AdmissionPolicy& policy, cache::Cache& cache)
+Maintenance::Maintenance(const Clock& clock, admission::AdmissionPolicy& policy,
+                         cache::Cache& cache)
     : clock_(clock), policy_(policy), cache_(cache), thread_([this] { run(); }) {}
 
-Maintenance::~Maintenance() { stop(); }
+Maintenance::~Maintenance() {
+  stop();
+}
 
 void Maintenance::stop() {
   {

@@ -9,8 +9,8 @@
 
 namespace secondsight::proxy {
 
-/// The one thread for what is nobody's request: rotating and sweeping the filter, letting the writer try a
-/// failed disk again. Starts on construction, ends on stop() or destruction.
+/// The one thread for what is nobody's request: rotating and sweeping the filter, letting the
+/// writer try a failed disk again. Starts on construction, ends on stop() or destruction.
 class Maintenance {
  public:
   Maintenance(const Clock& clock, admission::AdmissionPolicy& policy, cache::Cache& cache);

@@ -8,13 +8,13 @@
 
 namespace secondsight::proxy {
 
-/// One request head, framed without ambiguity and normalised: what parsing guarantees, nothing behind
-/// it checks again. RFC 9112 3, 6.
+/// One request head, framed without ambiguity and normalised: what parsing guarantees, nothing
+/// behind it checks again. RFC 9112 3, 6.
 struct Request {
-  std::string method;   // as received, case matters
-  std::string target;   // origin-form: path and query, bytes as received; "*" for OPTIONS *
-  std::string host;     // authority: Host field, or the absolute-form's own; lower case, port kept
-  int version = 11;     // 10 or 11
+  std::string method;  // as received, case matters
+  std::string target;  // origin-form: path and query, bytes as received; "*" for OPTIONS *
+  std::string host;    // authority: Host field, or the absolute-form's own; lower case, port kept
+  int version = 11;    // 10 or 11
   cache::policy::FieldBlock fields;  // as received, all of them, in order
 
   std::optional<std::uint64_t> content_length;  // of the body, when given

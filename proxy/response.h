@@ -16,8 +16,8 @@ namespace secondsight::proxy {
 /// "1.1 secondsight": our entry in Via (RFC 9110 7.6.3).
 inline constexpr std::string_view kPseudonym = "secondsight";
 
-/// What of an origin's head is kept and passed on: end-to-end fields without Age and Content-Length, with a
-/// Date (RFC 9110 6.6.1) and our Via; the facts read from it.
+/// What of an origin's head is kept and passed on: end-to-end fields without Age and
+/// Content-Length, with a Date (RFC 9110 6.6.1) and our Via; the facts read from it.
 std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
                                                     const cache::policy::ExchangeTimes& times);
 
@@ -26,18 +26,24 @@ std::string status_line(int status, std::string_view reason);
 
 /// How the request was answered, in the words of RFC 9211.
 enum class Forward : std::uint8_t {
-  Hit,      // not forwarded
-  UriMiss, VaryMiss, Stale, Request, Bypass, Method, Partial,
+  Hit,  // not forwarded
+  UriMiss,
+  VaryMiss,
+  Stale,
+  Request,
+  Bypass,
+  Method,
+  Partial,
 };
 std::string_view to_string(Forward f) noexcept;
 
 struct CacheStatus {
   Forward forward = Forward::Hit;
-  int forward_status = 0;        // the origin's, where it differs in kind from what is sent; 0: none
-  std::optional<Seconds> ttl;    // freshness left; negative: stale
+  int forward_status = 0;      // the origin's, where it differs in kind from what is sent; 0: none
+  std::optional<Seconds> ttl;  // freshness left; negative: stale
   bool stored = false;
   bool collapsed = false;
-  std::string_view detail;       // an admission word, a storability word, or empty
+  std::string_view detail;  // an admission word, a storability word, or empty
 };
 /// "Cache-Status: secondsight; fwd=uri-miss; stored; detail=first-sighting\r\n"
 void append_cache_status(std::string& out, const CacheStatus& status);

@@ -25,8 +25,7 @@ std::string to_text(const tcp::endpoint& endpoint) {
 
 }  // namespace
 
-Server::Server(Settings settings, const Clock& clock,
-               std::unique_ptr<cache::log::FileSystem> files)
+Server::Server(Settings settings, const Clock& clock, std::unique_ptr<cache::log::FileSystem> files)
     : settings_(std::move(settings)), clock_(clock), files_(std::move(files)) {}
 
 Server::~Server() {
@@ -43,8 +42,8 @@ std::string Server::start() {
   for (const auto& worker : workers_) worker->start();
   workers_started_ = true;
   if (settings_.admin.enabled) {
-    admin_ = std::make_unique<Admin>(
-        metrics_, [this] { return draining_.load(std::memory_order_relaxed); });
+    admin_ = std::make_unique<Admin>(metrics_,
+                                     [this] { return draining_.load(std::memory_order_relaxed); });
     const auto bound = admin_->start(settings_.admin.listen);
     if (!bound) {
       return "cannot listen on [admin] listen = \"" + settings_.admin.listen.host + ":" +
@@ -70,10 +69,11 @@ std::string Server::open_cache() {
     files_ = std::move(*files);
   }
   auto seed = has_directory ? admission::FingerprintSeed::load_or_create(cache.directory)
-                      : admission::FingerprintSeed::random();
+                            : admission::FingerprintSeed::random();
   if (!seed) {
-    return "cannot read or create the seed in \"" + cache.directory + "\": " +
-           seed.error().message() + (has_directory ? "; removing the file \"seed\" empties the cache" : "");
+    return "cannot read or create the seed in \"" + cache.directory +
+           "\": " + seed.error().message() +
+           (has_directory ? "; removing the file \"seed\" empties the cache" : "");
   }
   seed_ = std::make_unique<admission::FingerprintSeed>(*seed);
   try {
@@ -82,7 +82,8 @@ std::string Server::open_cache() {
     return "[admission] expected_keys = " + std::to_string(settings_.admission.expected_keys) +
            " needs more memory than there is";
   }
-  auto opened = cache::Cache::open(cache, on_disk ? files_.get() : nullptr, *policy_, *seed_, metrics_);
+  auto opened =
+      cache::Cache::open(cache, on_disk ? files_.get() : nullptr, *policy_, *seed_, metrics_);
   if (!opened) {
     return "cannot open the cache in \"" + cache.directory + "\": " + opened.error().message();
   }
@@ -95,7 +96,7 @@ std::string Server::open_cache() {
 }
 
 std::string Server::listen() {
-  const ExchangeHandler::Shared shared{settings_, clock_,     *cache_,  flights_,
+  const ExchangeHandler::Shared shared{settings_, clock_,    *cache_, flights_,
                                        *disk_,    counters_, metrics_};
   const HandlerFactory make_handler = [&](Worker& worker) {
     auto handler = std::make_unique<ExchangeHandler>(worker.io(), shared);
@@ -154,14 +155,16 @@ void Server::register_gauges() {
   gauge("secondsight_flights", "Shared fetches under way.",
         [this] { return static_cast<double>(flights_.count()); });
   const auto filter = [this, &gauge](const char* name, const char* help, auto read) {
-    gauge(name, help, [this, read] { return static_cast<double>(read(policy_->status(clock_.steady()))); });
+    gauge(name, help,
+          [this, read] { return static_cast<double>(read(policy_->status(clock_.steady()))); });
   };
   using Status = admission::FilterStatus;
   filter("secondsight_filter_memory_bytes", "Memory of the admission filter, both generations.",
          [](const Status& s) { return s.memory_bytes; });
   filter("secondsight_filter_fill_ratio", "Share of bits set in the filter's current generation.",
          [](const Status& s) { return s.fill; });
-  filter("secondsight_filter_marked_keys", "Keys marked in the filter's current generation, estimated.",
+  filter("secondsight_filter_marked_keys",
+         "Keys marked in the filter's current generation, estimated.",
          [](const Status& s) { return s.marked_keys; });
   filter("secondsight_filter_false_positive_rate",
          "Chance that a key never seen is taken for a repeat now, both generations, by formula.",
@@ -169,12 +172,12 @@ void Server::register_gauges() {
   filter("secondsight_filter_window_age_seconds", "Age of the filter's current generation.",
          [](const Status& s) { return std::chrono::duration<double>(s.window_age).count(); });
   for (const bool by_age : {true, false}) {
-    metrics_.counter_from("secondsight_filter_rotations_total", "Rotations of the filter, by cause.",
-                          {{"cause", by_age ? "age" : "fill"}}, [this, by_age] {
-                            const Status s = policy_->status(clock_.steady());
-                            return static_cast<double>(by_age ? s.rotations_by_age
-                                                              : s.rotations_by_fill);
-                          });
+    metrics_.counter_from(
+        "secondsight_filter_rotations_total", "Rotations of the filter, by cause.",
+        {{"cause", by_age ? "age" : "fill"}}, [this, by_age] {
+          const Status s = policy_->status(clock_.steady());
+          return static_cast<double>(by_age ? s.rotations_by_age : s.rotations_by_fill);
+        });
   }
   for (const bool footer : {true, false}) {
     metrics_.counter_from("secondsight_written_bytes_total",
@@ -204,8 +207,9 @@ void Server::stop(const std::function<bool()>& hurry) {
   log_line(LogLevel::Info, "stopped");
 }
 
-/// Order matters: a flight of one worker may have readers on another. First every fetch is given up on its own
-/// thread, then all threads end, then no disk call is under way any more, and only then is any worker destroyed.
+/// Order matters: a flight of one worker may have readers on another. First every fetch is given up
+/// on its own thread, then all threads end, then no disk call is under way any more, and only then
+/// is any worker destroyed.
 void Server::end_workers() {
   for (std::size_t i = 0; workers_started_ && i < workers_.size(); ++i) {
     std::promise<void> cancelled;

@@ -21,23 +21,23 @@
 
 namespace secondsight::proxy {
 
-/// The whole proxy: everything that is shared, and the workers. Built by main() and by nothing else.
-/// One thread starts and stops it.
+/// The whole proxy: everything that is shared, and the workers. Built by main() and by nothing
+/// else. One thread starts and stops it.
 class Server {
  public:
-  /// `clock` must outlive the server. `files` takes the place of cache.directory (tests bring a disk that
-  /// fails on purpose).
+  /// `clock` must outlive the server. `files` takes the place of cache.directory (tests bring a
+  /// disk that fails on purpose).
   Server(Settings settings, const Clock& clock,
          std::unique_ptr<cache::log::FileSystem> files = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Opens the cache, listens, starts every thread. Empty on success, else what failed, in words for the
-  /// operator; then the server is to be destroyed.
+  /// Opens the cache, listens, starts every thread. Empty on success, else what failed, in words
+  /// for the operator; then the server is to be destroyed.
   std::string start();
-  /// Accepts no more, lets exchanges finish for at most proxy.drain_timeout, writes what is queued for the
-  /// disk and seals the log. `hurry` is asked meanwhile: true ends the wait.
+  /// Accepts no more, lets exchanges finish for at most proxy.drain_timeout, writes what is queued
+  /// for the disk and seals the log. `hurry` is asked meanwhile: true ends the wait.
   void stop(const std::function<bool()>& hurry);
 
   /// Where clients are listened to, in the order of the settings.
@@ -67,7 +67,7 @@ class Server {
   std::vector<ExchangeHandler*> handlers_;  // owned by the workers
   bool workers_started_ = false;
   std::vector<tcp::endpoint> endpoints_;
-  std::atomic<bool> draining_{false};       // relaxed: told to whoever asks /healthz
+  std::atomic<bool> draining_{false};  // relaxed: told to whoever asks /healthz
   std::unique_ptr<Admin> admin_;
 };
 

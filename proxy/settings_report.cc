@@ -23,8 +23,7 @@ std::string address(const ListenAddress& at) {
 }
 
 void describe_filter(const AdmissionSettings& admission, std::string& out) {
-  const auto size =
-      admission::size_filter(admission.expected_keys, admission.false_positive_rate);
+  const auto size = admission::size_filter(admission.expected_keys, admission.false_positive_rate);
   const auto rates = admission::window_rates(size.keys_per_line());
   const std::string window = format_duration(admission.window);
   out += "filter     " + format_bytes(size.memory_bytes()) + " for " +
@@ -53,7 +52,8 @@ std::string describe(const Settings& settings) {
     out += format_bytes(cache.disk_bytes) + " in " + cache.directory + ", segments of " +
            format_bytes(segment) + "\n";
   }
-  out += "memory     " + (cache.memory_bytes == 0 ? "none" : format_bytes(cache.memory_bytes)) + "\n";
+  out +=
+      "memory     " + (cache.memory_bytes == 0 ? "none" : format_bytes(cache.memory_bytes)) + "\n";
   out += "policy     " + std::string(to_string(settings.admission.policy)) + "\n";
   if (settings.admission.policy == PolicyName::SecondSighting)
     describe_filter(settings.admission, out);

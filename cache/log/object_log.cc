@@ -25,8 +25,9 @@ constexpr std::uint64_t kSegmentsPlanned = 64;
 constexpr std::uint64_t kSegmentsFew = 16;  // enough where more would make segments tiny
 constexpr std::uint64_t kSegmentsMin = 4;
 
-/// Syncing costs milliseconds however little there is to sync: small segments are sealed together, as
-/// many as hold 8 MiB, but never more than an eighth of the ring, so that none is reclaimed unsealed.
+/// Syncing costs milliseconds however little there is to sync: small segments are sealed together,
+/// as many as hold 8 MiB, but never more than an eighth of the ring, so that none is reclaimed
+/// unsealed.
 std::size_t seal_batch_for(const ObjectLog::Options& options) noexcept {
   constexpr std::uint64_t kSealBytes = 8_MiB;
   const std::uint64_t ring = options.capacity_bytes / options.segment_bytes;
@@ -69,11 +70,11 @@ struct ObjectLog::Impl {
   Options options_;
   SegmentRing ring_;
   Counters counters_;
-  std::unique_ptr<SegmentWriter> writer_;  // null: the next append starts a segment
+  std::unique_ptr<SegmentWriter> writer_;              // null: the next append starts a segment
   std::vector<std::unique_ptr<SegmentWriter>> ended_;  // full, neither synced nor sealed yet
   const std::size_t seal_batch_;                       // so many are sealed together
-  error_code lost_records_error_;          // appended since the last sync(), and no longer sure
-  bool has_reclaimed_for_space_ = false;   // since the disk was found full
+  error_code lost_records_error_;         // appended since the last sync(), and no longer sure
+  bool has_reclaimed_for_space_ = false;  // since the disk was found full
 };
 
 Result<> ObjectLog::Impl::replay(const OnRecord& recovered) {
@@ -176,8 +177,8 @@ void ObjectLog::Impl::retire_segment() {
   if (ended_.size() >= seal_batch_) static_cast<void>(seal_ended());
 }
 
-/// Makes the records of ended segments durable, of several small ones in a row: the file system then
-/// commits its own changes for all of them at once.
+/// Makes the records of ended segments durable, of several small ones in a row: the file system
+/// then commits its own changes for all of them at once.
 void ObjectLog::Impl::sync_ended() {
   std::erase_if(ended_, [this](const std::unique_ptr<SegmentWriter>& ended) {
     if (!ended->has_unsynced()) return false;
@@ -208,8 +209,10 @@ Result<> ObjectLog::Impl::sync() {
 }
 
 std::uint32_t ObjectLog::segment_bytes_for(std::uint64_t capacity_bytes) noexcept {
-  const std::uint64_t least = std::clamp<std::uint64_t>(capacity_bytes / kSegmentsFew, 256_KiB, 1_MiB);
-  const std::uint64_t bytes = std::clamp<std::uint64_t>(capacity_bytes / kSegmentsPlanned, least, 256_MiB);
+  const std::uint64_t least =
+      std::clamp<std::uint64_t>(capacity_bytes / kSegmentsFew, 256_KiB, 1_MiB);
+  const std::uint64_t bytes =
+      std::clamp<std::uint64_t>(capacity_bytes / kSegmentsPlanned, least, 256_MiB);
   return static_cast<std::uint32_t>(bytes / kPageBytes * kPageBytes);
 }
 

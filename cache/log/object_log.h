@@ -35,8 +35,8 @@ class ObjectLog {
     std::uint32_t segment_bytes = 0;   // see segment_bytes_for()
     std::uint64_t seed_id = 0;  // FingerprintSeed::id(): segments of another seed are removed
   };
-  /// 1/64 of the capacity, at most 256 MiB; where that is below 1 MiB, 1/16 of it between 256 KiB and
-  /// 1 MiB. A multiple of 4 KiB.
+  /// 1/64 of the capacity, at most 256 MiB; where that is below 1 MiB, 1/16 of it between 256 KiB
+  /// and 1 MiB. A multiple of 4 KiB.
   static std::uint32_t segment_bytes_for(std::uint64_t capacity_bytes) noexcept;
 
   /// Called for each intact record, oldest first: the last one of a fingerprint counts. A Tombstone

@@ -72,7 +72,7 @@ TEST(LogLine, GoesToStandardErrorFromItsLevelOn) {
   set_log_level(LogLevel::Info);
   EXPECT_EQ(written.find("dropped"), std::string::npos);
   EXPECT_NE(written.find(" warning kept n=1\n"), std::string::npos);
-  EXPECT_NE(written.find(" error kept too\n"), std::string::npos);
+  EXPECT_NE(written.find(" error \"kept too\"\n"), std::string::npos);
 }
 
 TEST(LogLevel, IsReadBackFromItsName) {

@@ -94,10 +94,10 @@ class OriginSession : public std::enable_shared_from_this<OriginSession> {
     RequestParser parser;
     error_code error;
     const std::size_t used = parser.put(net::buffer(buffer_.data(), filled_), error);
+    if (!parser.is_header_done() && error == http::error::need_more) return false;
     head_sent_ = 0;
     body_at_ = 0;
     if (!parser.is_header_done()) {
-      if (error == http::error::need_more) return false;
       counters_.refused.fetch_add(1, std::memory_order_relaxed);
       response_ = {};
       response_.head = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";

@@ -1,5 +1,6 @@
 #include <array>
 #include <cstdio>
+#include <future>
 #include <gmock/gmock.h>
 #include <future>
 #include <string>

@@ -71,6 +71,33 @@ TEST(Origin, TakesARequestSplitAnywhereAndPipelines) {
   EXPECT_EQ((*origin)->counters().fetches, (*origin)->counters().heads);
 }
 
+// The part that comes with an answered request must not bring its answer again.
+TEST(Origin, APartOfTheNextRequestBehindAWholeOne) {
+  const auto origin = Origin::start({});
+  ASSERT_TRUE(origin);
+  const std::string first = "GET /o/a/20 HTTP/1.1\r\nHost: x\r\n\r\n";
+  const std::string second = "GET /o/b/30 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  const std::size_t first_answer =
+      talk(**origin, {"GET /o/a/20 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"}).size() -
+      std::string("Connection: close\r\n").size();
+  const std::string second_answer = talk(**origin, {second});
+  for (std::size_t split = 1; split < second.size(); ++split) {
+    net::io_context io;
+    tcp::socket socket(io);
+    socket.connect((*origin)->endpoint());
+    net::write(socket, net::buffer(first + second.substr(0, split)));
+    std::string answer(first_answer, ' ');
+    net::read(socket, net::buffer(answer));
+    const std::string rest = second.substr(split);
+    net::write(socket, net::buffer(rest));
+    answer.clear();
+    error_code error;
+    net::read(socket, net::dynamic_buffer(answer), error);
+    EXPECT_EQ(answer.size(), second_answer.size()) << split;
+    EXPECT_EQ(body_after_head(answer), body_after_head(second_answer)) << split;
+  }
+}
+
 TEST(Origin, CountsWhatItAnswers) {
   const auto origin = Origin::start({});
   ASSERT_TRUE(origin);

@@ -10,6 +10,7 @@
 #include "cache/policy/hop_by_hop.h"
 #include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
+#include "proxy/access_log.h"
 #include "proxy/disk_pool.h"
 #include "proxy/flight_table.h"
 
@@ -66,7 +67,8 @@ Exchange::Exchange(WorkerServices& services, const Request& request, BodySource&
       body_(body, services.io),
       sink_(sink),
       facts_(policy::read_facts(request.method, request.fields)),
-      now_(services.clock.wall()) {}
+      now_(services.clock.wall()),
+      started_(services.clock.steady()) {}
 
 net::awaitable<void> Exchange::run() {
   co_await answer();
@@ -232,6 +234,7 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
 
   std::string patched;
   append_age(patched, policy::current_age(head->facts, head->times, now_));
+  detail_ = status.detail;
   append_cache_status(patched, status);
 
   if (head->status == 200 && policy::is_not_modified(request_.fields, head->facts, head->times)) {
@@ -242,7 +245,7 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
                                           .patched = patched,
                                           .content_length = std::nullopt,
                                           .has_body = false};
-    sink_.begin(not_modified);
+    begin(not_modified);
     co_await sink_.finish();
     finish(outcome);
     co_return Served::Yes;
@@ -276,7 +279,7 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
                                     .content_length = range.size,
                                     .has_body = has_response_body(request_, code)};
   if (found.object || !response.has_body) {
-    sink_.begin(response);
+    begin(response);
     if (response.has_body) {
       co_await send_memory_body(*found.object, range);
     } else {
@@ -312,7 +315,7 @@ net::awaitable<void> Exchange::send_memory_body(const cache::Object& object,
     const std::span<const std::span<const std::byte>> batch(pieces.data(), count);
     if (const auto sent = co_await sink_.write(batch); !sent) co_return;
   }
-  services_.counters.sent_bytes.add(range.size);
+  note_sent(range.size);
   co_await sink_.finish();
 }
 
@@ -335,17 +338,17 @@ net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found,
       co_return Served::Yes;
     }
     if (!begun) {
-      sink_.begin(head);
+      begin(head);
       begun = true;
     }
     const std::array<std::span<const std::byte>, 1> pieces{out};
     const std::span<const std::span<const std::byte>> batch(pieces);
     if (const auto sent = co_await sink_.write(batch); !sent) co_return Served::Yes;
-    services_.counters.sent_bytes.add(size);
+    note_sent(size);
     offset += size;
     left_bytes -= size;
   }
-  if (!begun) sink_.begin(head);
+  if (!begun) begin(head);
   co_await sink_.finish();
   co_return Served::Yes;
 }
@@ -430,6 +433,7 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
   std::string patched;
   const Seconds age = policy::current_age(head->facts, head->times, services_.clock.wall());
   if (age > Seconds{0}) append_age(patched, age);  // it came through another cache, or we waited
+  detail_ = status.detail;
   append_cache_status(patched, status);
   const std::string line = status_line(head->status, head->reason);
   const ResponseSink::Head response{.status = head->status,
@@ -438,7 +442,7 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
                                     .patched = patched,
                                     .content_length = reader.content_length(),
                                     .has_body = has_response_body(request_, head->status)};
-  sink_.begin(response);
+  begin(response);
   while (response.has_body) {
     if (reader.would_wait()) {
       if (const auto flushed = co_await sink_.flush(); !flushed) co_return finish(outcome);
@@ -451,7 +455,7 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
     }
     if (pieces->empty()) break;
     if (const auto sent = co_await sink_.write(*pieces); !sent) co_return finish(outcome);
-    for (const auto& piece : *pieces) services_.counters.sent_bytes.add(piece.size());
+    for (const auto& piece : *pieces) note_sent(piece.size());
   }
   co_await sink_.finish();
   finish(outcome);
@@ -469,6 +473,7 @@ net::awaitable<Exchange::Served> Exchange::fall_back(Found& found, CacheStatus s
 net::awaitable<void> Exchange::refuse(int code, std::string_view detail, CacheStatus cache_status) {
   std::string patched = "Cache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\n";
   cache_status.detail = detail;
+  detail_ = detail;
   append_cache_status(patched, cache_status);
   const std::string line = status_line(code, code == 504 ? "Gateway Timeout" : "Bad Gateway");
   std::string text = std::to_string(code);
@@ -479,7 +484,7 @@ net::awaitable<void> Exchange::refuse(int code, std::string_view detail, CacheSt
                                     .patched = patched,
                                     .content_length = text.size(),
                                     .has_body = !request_.is_head()};
-  sink_.begin(response);
+  begin(response);
   if (response.has_body) {
     const std::array<std::span<const std::byte>, 1> pieces{std::as_bytes(std::span(text))};
     const std::span<const std::span<const std::byte>> batch(pieces);
@@ -540,8 +545,30 @@ bool Exchange::is_sharable() const {
          !facts_.no_cache && !facts_.no_store && !facts_.has_authorization && !request_.has_body();
 }
 
+void Exchange::begin(const ResponseSink::Head& head) {
+  status_ = head.status;
+  sink_.begin(head);
+}
+
+void Exchange::note_sent(std::uint64_t bytes) {
+  body_bytes_ += bytes;
+  services_.counters.sent_bytes.add(bytes);
+}
+
 void Exchange::finish(Outcome outcome) {
   services_.counters.count(outcome);
+  if (services_.access_log == nullptr) return;
+  const auto duration =
+      std::chrono::duration_cast<std::chrono::microseconds>(services_.clock.steady() - started_);
+  services_.access_log->note({.time = now_,
+                              .duration = duration,
+                              .method = request_.method,
+                              .host = request_.host,
+                              .target = request_.target,
+                              .status = status_,
+                              .body_bytes = body_bytes_,
+                              .outcome = to_string(outcome),
+                              .detail = detail_});
 }
 
 // ----------------------------------------------------------------
@@ -555,7 +582,8 @@ ExchangeHandler::ExchangeHandler(net::io_context& io, const Shared& shared)
                 .flights = shared.flights,
                 .origin = *origin_,
                 .disk = shared.disk,
-                .counters = shared.counters} {}
+                .counters = shared.counters,
+                .access_log = shared.access_log} {}
 
 ExchangeHandler::~ExchangeHandler() = default;
 

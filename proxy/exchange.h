@@ -71,6 +71,8 @@ class Exchange {
 
   Forward reason_to_forward(const Found& found) const;
   bool is_sharable() const;
+  void begin(const ResponseSink::Head& head);
+  void note_sent(std::uint64_t bytes);
   void finish(Outcome outcome);
 
   WorkerServices& services_;
@@ -79,6 +81,12 @@ class Exchange {
   ResponseSink& sink_;
   const cache::policy::RequestFacts facts_;
   const WallTime now_;
+  const SteadyTime started_;
+
+  // What the access log tells of it.
+  int status_ = 0;
+  std::uint64_t body_bytes_ = 0;
+  std::string_view detail_;  // of a table or a literal
 };
 
 /// The worker's handler: an Exchange for every request. Owns what only its worker uses.
@@ -91,6 +99,7 @@ class ExchangeHandler final : public Handler {
     FlightTable& flights;
     DiskPool& disk;
     ProxyCounters& counters;
+    AccessLog* access_log;  // null: none is written
     Metrics& metrics;
   };
   ExchangeHandler(net::io_context& io, const Shared& shared);

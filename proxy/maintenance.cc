@@ -11,8 +11,10 @@ constexpr std::chrono::seconds kDiskInterval{1};          // how often a failed 
 }  // namespace
 
 Maintenance::Maintenance(const Clock& clock, admission::AdmissionPolicy& policy,
-                         cache::Cache& cache)
-    : clock_(clock), policy_(policy), cache_(cache), thread_([this] { run(); }) {}
+                         cache::Cache& cache, AccessLog* access_log)
+    : clock_(clock), policy_(policy), cache_(cache), access_log_(access_log), thread_([this] {
+        run();
+      }) {}
 
 Maintenance::~Maintenance() {
   stop();
@@ -34,6 +36,7 @@ void Maintenance::run() {
     lock.unlock();
     const SteadyTime now = clock_.steady();
     policy_.maintain(now);
+    if (access_log_ != nullptr) access_log_->flush();
     if (now >= disk_due) {
       disk_due = now + kDiskInterval;
       cache_.try_disk_again();

@@ -6,6 +6,7 @@
 #include "admission/admission_policy.h"
 #include "cache/cache.h"
 #include "config/clock.h"
+#include "proxy/access_log.h"
 
 namespace secondsight::proxy {
 
@@ -13,7 +14,9 @@ namespace secondsight::proxy {
 /// writer try a failed disk again. Starts on construction, ends on stop() or destruction.
 class Maintenance {
  public:
-  Maintenance(const Clock& clock, admission::AdmissionPolicy& policy, cache::Cache& cache);
+  /// `access_log` may be null: none is written.
+  Maintenance(const Clock& clock, admission::AdmissionPolicy& policy, cache::Cache& cache,
+              AccessLog* access_log);
   ~Maintenance();
   void stop();
 
@@ -23,6 +26,7 @@ class Maintenance {
   const Clock& clock_;
   admission::AdmissionPolicy& policy_;
   cache::Cache& cache_;
+  AccessLog* access_log_;
   std::mutex mutex_;
   std::condition_variable stop_requested_;
   bool stopping_ = false;  // guarded by mutex_

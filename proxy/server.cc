@@ -36,9 +36,17 @@ Server::~Server() {
 std::string Server::start() {
   if (std::string failure = open_cache(); !failure.empty()) return failure;
   register_gauges();
+  if (!settings_.log.access.empty()) {
+    auto opened = AccessLog::open(settings_.log.access, metrics_);
+    if (!opened) {
+      return "cannot open [log] access = \"" + settings_.log.access +
+             "\": " + opened.error().message();
+    }
+    access_log_ = std::move(*opened);
+  }
   disk_ = std::make_unique<DiskPool>(settings_.cache.disk_threads, kDiskQueueMax);
   if (std::string failure = listen(); !failure.empty()) return failure;
-  maintenance_ = std::make_unique<Maintenance>(clock_, *policy_, *cache_);
+  maintenance_ = std::make_unique<Maintenance>(clock_, *policy_, *cache_, access_log_.get());
   for (const auto& worker : workers_) worker->start();
   workers_started_ = true;
   if (settings_.admin.enabled) {
@@ -96,8 +104,8 @@ std::string Server::open_cache() {
 }
 
 std::string Server::listen() {
-  const ExchangeHandler::Shared shared{settings_, clock_,    *cache_, flights_,
-                                       *disk_,    counters_, metrics_};
+  const ExchangeHandler::Shared shared{settings_, clock_,    *cache_,           flights_,
+                                       *disk_,    counters_, access_log_.get(), metrics_};
   const HandlerFactory make_handler = [&](Worker& worker) {
     auto handler = std::make_unique<ExchangeHandler>(worker.io(), shared);
     worker.on_tick([raw = handler.get()](SteadyTime now) { raw->tick(now); });

@@ -10,6 +10,7 @@
 #include "config/clock.h"
 #include "config/metrics.h"
 #include "config/settings.h"
+#include "proxy/access_log.h"
 #include "proxy/admin.h"
 #include "proxy/counters.h"
 #include "proxy/disk_pool.h"
@@ -62,6 +63,7 @@ class Server {
   ProxyCounters counters_{metrics_};
   FrontMetrics front_metrics_{metrics_};
   std::unique_ptr<DiskPool> disk_;
+  std::unique_ptr<AccessLog> access_log_;
   std::unique_ptr<Maintenance> maintenance_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<ExchangeHandler*> handlers_;  // owned by the workers

@@ -8,6 +8,7 @@
 
 namespace secondsight::proxy {
 
+class AccessLog;
 class DiskPool;
 class Flight;
 class FlightTable;
@@ -27,6 +28,7 @@ struct WorkerServices {
   OriginClient& origin;
   DiskPool& disk;
   ProxyCounters& counters;
+  AccessLog* access_log;                  // null: none is written
   std::unordered_set<Flight*> running{};  // flights whose fetch this worker drives
   bool stopping = false;                  // its loop is about to end: no flight starts any more
 };

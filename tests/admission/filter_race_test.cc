@@ -20,19 +20,22 @@ constexpr SteadyTime kStart{1h};
 // A sighting that begins when `latest` is t is not forgotten by any call before t + window. So if a
 // second sighting of the key ends while `latest` is below t + window, it is a Repeat, whatever the
 // sweep did in between.
+//
+// Both sides wait for each other's steps, so that on a busy machine too they run beside each other
+// and not one after the other. A sweep is five long stretches, so that a mark is likely to meet
+// one.
 TEST(FilterRace, NoMarkIsLostWithinItsWindowDuringSweeps) {
   constexpr auto kWindow = 1000s;
-  constexpr auto kTick = kWindow / 512;  // a sweep takes eight calls, a generation 520
+  constexpr auto kSweepTick = kWindow / 256;
+  constexpr auto kIdleTick = kWindow / 8;
   constexpr std::size_t kBatch = 24;
-  constexpr std::uint64_t kBatchesToCheck = 15'000;  // per worker
-  constexpr std::uint64_t kRotationsToSee = 300;
-  constexpr std::uint64_t kMarksPerGeneration =
-      100'000;  // of one worker; more would blind the test
-  // Few lines: a generation of this test is short, and every sweep meets many sightings.
+  constexpr std::uint64_t kBatchesPerCall = 32;
+  constexpr std::uint64_t kRotationsToSee = 500;
   TwoGenerationFilter filter({16384, 1'000'000'000}, kWindow, kStart);
   std::atomic<SteadyTime::rep> latest{0};
-  std::atomic<std::uint64_t> rotations{0};
-  std::atomic<unsigned> working{2};
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> batches{0};
+  std::atomic<bool> stop{false};
   struct alignas(64) Tally {
     std::uint64_t checked = 0;
     std::uint64_t lost = 0;
@@ -45,19 +48,17 @@ TEST(FilterRace, NoMarkIsLostWithinItsWindowDuringSweeps) {
     Keys keys(500 + worker);
     Tally& tally = tallies[worker];
     std::array<Fingerprint, kBatch> batch;
-    std::uint64_t batches = 0;
-    std::uint64_t generation = 0;
-    std::uint64_t marked = 0;  // in this generation
-    while (batches < kBatchesToCheck || rotations.load() < kRotationsToSee) {
-      if (const std::uint64_t now = rotations.load(); now != generation) {
-        generation = now;
-        marked = 0;
+    std::uint64_t call = 0;
+    std::uint64_t batches_in_call = 0;
+    while (!stop.load()) {
+      if (const std::uint64_t now = calls.load(); now != call) {
+        call = now;
+        batches_in_call = 0;
       }
-      if (marked >= kMarksPerGeneration) {
+      if (++batches_in_call > kBatchesPerCall) {
         std::this_thread::yield();
         continue;
       }
-      marked += kBatch;
       const SteadyTime::rep before = latest.load();
       for (Fingerprint& key : batch) {
         key = keys.next();
@@ -68,33 +69,39 @@ TEST(FilterRace, NoMarkIsLostWithinItsWindowDuringSweeps) {
       for (const Fingerprint& key : batch) {
         lost += filter.sight(key) == Sighting::First ? 1U : 0U;
       }
-      if (latest.load() - before >= SteadyTime::duration(kWindow).count()) continue;
       ++batches;
+      if (latest.load() - before >= SteadyTime::duration(kWindow).count()) continue;
       tally.checked += kBatch;
       tally.lost += lost;
     }
-    --working;
   };
   std::vector<std::thread> workers;
   for (std::uint64_t w = 0; w < tallies.size(); ++w) workers.emplace_back(work, w);
 
-  for (SteadyTime::duration now{}; working.load() > 0; now += kTick) {
-    latest.store(now.count());
+  std::uint64_t rotations = 0;
+  std::uint64_t seen_batches = 0;
+  for (SteadyTime::duration now{}; rotations < kRotationsToSee;) {
+    while (batches.load() == seen_batches) std::this_thread::yield();
+    seen_batches = batches.load();
     const bool was_sweeping = filter.sweeping();
+    now += was_sweeping ? kSweepTick : kIdleTick;
+    latest.store(now.count());
     filter.maintain(kStart + now);
+    ++calls;
     if (!was_sweeping && filter.sweeping()) ++rotations;
   }
+  stop.store(true);
   for (std::thread& worker : workers) worker.join();
 
+  std::uint64_t checked = 0;
   for (const Tally& tally : tallies) {
     EXPECT_EQ(tally.lost, 0U) << "of " << tally.checked << ", seed " << test::test_seed();
-    EXPECT_GE(tally.checked, kBatch * kBatchesToCheck);
     // A filter that is full of ones would lose nothing either.
     EXPECT_GT(tally.strangers_first, tally.strangers / 2);
+    checked += tally.checked;
   }
-  EXPECT_GE(rotations.load(), kRotationsToSee);
-  std::cout << "pairs checked " << tallies[0].checked + tallies[1].checked << ", rotations "
-            << rotations.load() << "\n";
+  EXPECT_GE(checked, kRotationsToSee * kBatch);
+  std::cout << "pairs checked " << checked << ", rotations " << rotations << "\n";
 }
 
 // Two threads that set bits of the same words take nothing from each other.
@@ -138,12 +145,13 @@ TEST(FilterRace, StatusMayBeReadDuringEverything) {
     }
   });
   Keys keys(700);
-  while (filter.status(kStart).rotations_by_fill < 20) {
+  for (int call = 0; call < 300; ++call) {
     for (int i = 0; i < 500; ++i) filter.sight(keys.next());
     filter.maintain(kStart);
   }
   stop.store(true);
   reader.join();
+  EXPECT_GE(filter.status(kStart).rotations_by_fill, 20U);
 }
 
 }  // namespace

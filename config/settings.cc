@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <unistd.h>
+#include <utility>
 
 #include <toml++/toml.h>
 
@@ -209,6 +210,23 @@ std::variant<Settings, std::vector<Fault>> load_settings(const std::string& path
   const Result<std::string> text = read_file(path);
   if (!text) return std::vector<Fault>{{path, 0, 0, "cannot be read: " + text.error().message()}};
   return parse_settings(*text, path);
+}
+
+Fault fault_at(const std::string& path, std::string_view key, std::string message) {
+  Fault fault{path, 0, 0, std::move(message)};
+  const Result<std::string> text = read_file(path);
+  if (!text) return fault;
+  try {
+    const toml::table root = toml::parse(*text);
+    const auto value = root.at_path(key);
+    if (value.node() != nullptr) {
+      fault.line = value.node()->source().begin.line;
+      fault.column = value.node()->source().begin.column;
+    }
+  } catch (const toml::parse_error&) {
+    return fault;  // changed since it was read
+  }
+  return fault;
 }
 
 }  // namespace secondsight

@@ -120,4 +120,8 @@ std::variant<Settings, std::vector<Fault>> parse_settings(std::string_view toml_
 /// Same for a file of at most 1 MiB; one that cannot be read is a fault.
 std::variant<Settings, std::vector<Fault>> load_settings(const std::string& path);
 
+/// The fault of a good value that a layer above this one cannot use, at the place of that key (such
+/// as "admission.expected_keys") in the file; without a line where the file does not name the key.
+Fault fault_at(const std::string& path, std::string_view key, std::string message);
+
 }  // namespace secondsight

@@ -111,6 +111,11 @@ int main(int argc, char** argv) {
     return kBadUsage;
   }
   const Settings& settings = std::get<Settings>(read);
+  if (const auto bad = proxy::find_bad_filter_setting(settings.admission)) {
+    std::cerr << to_string(fault_at(given["config"].as<std::string>(), bad->key, bad->reason))
+              << '\n';
+    return kBadUsage;
+  }
   if (given.count("check") > 0) {
     std::cout << proxy::describe(settings);
     return 0;

@@ -1,8 +1,10 @@
 #include "proxy/settings_report.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
+#include <unistd.h>
 
 #include "admission/bloom_math.h"
 #include "cache/log/object_log.h"
@@ -10,6 +12,9 @@
 
 namespace secondsight::proxy {
 namespace {
+
+/// The filter's own bound (admission_policy.h).
+constexpr std::chrono::hours kWindowMax{24 * 365 * 10};
 
 std::string percent(double share) {
   std::array<char, 32> text{};
@@ -60,6 +65,23 @@ std::string describe(const Settings& settings) {
   out += "admin      " +
          (settings.admin.enabled ? "http://" + address(settings.admin.listen) : "off") + "\n";
   return out;
+}
+
+std::optional<BadFilterSetting> find_bad_filter_setting(const AdmissionSettings& settings) {
+  if (settings.policy != PolicyName::SecondSighting) return std::nullopt;
+  if (settings.window > kWindowMax) {
+    return BadFilterSetting{"admission.window",
+                            "[admission] window is longer than ten years: it is how long a first "
+                            "sighting is remembered, such as \"24h\""};
+  }
+  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
+  const auto page_bytes = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));
+  auto reason = admission::explain_bad_size(settings.expected_keys, settings.false_positive_rate,
+                                            pages * page_bytes / 2);
+  if (!reason) return std::nullopt;
+  const bool is_rate = reason->starts_with("false_positive_rate");
+  return BadFilterSetting{is_rate ? "admission.false_positive_rate" : "admission.expected_keys",
+                          "[admission] " + *reason};
 }
 
 }  // namespace secondsight::proxy

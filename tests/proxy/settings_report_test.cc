@@ -1,0 +1,54 @@
+#include "proxy/settings_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace secondsight::proxy {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(SettingsReport, SaysWhatTheFilterCosts) {
+  Settings settings;
+  settings.origin.urls = {{false, "127.0.0.1", 9000, "http://127.0.0.1:9000"}};
+  settings.admission.expected_keys = 50'000'000;
+  const std::string report = describe(settings);
+  EXPECT_THAT(report, HasSubstr("132 MiB for 50000000 keys"));
+  EXPECT_THAT(report, HasSubstr("on average over the window"));
+  EXPECT_THAT(report, HasSubstr("http://127.0.0.1:9000"));
+  EXPECT_THAT(report, HasSubstr("10 GiB in /var/cache/secondsight, segments of 160 MiB"));
+}
+
+TEST(SettingsReport, OtherPoliciesHaveNoFilterToJudge) {
+  AdmissionSettings admission;
+  admission.expected_keys = 1'000'000'000'000;
+  EXPECT_TRUE(find_bad_filter_setting(admission).has_value());
+  admission.policy = PolicyName::Always;
+  EXPECT_FALSE(find_bad_filter_setting(admission).has_value());
+}
+
+TEST(SettingsReport, NamesTheSettingThatCannotBe) {
+  struct Row {
+    std::uint64_t keys;
+    double rate;
+    std::chrono::hours window;
+    std::string_view key;
+  };
+  for (const Row& row :
+       {Row{1'000'000'000'000, 0.01, std::chrono::hours{24}, "admission.expected_keys"},
+        Row{1'000'000, 0.4, std::chrono::hours{24}, "admission.false_positive_rate"},
+        Row{1'000'000, 1e-9, std::chrono::hours{24}, "admission.false_positive_rate"},
+        Row{1'000'000, 0.01, std::chrono::hours{24 * 400 * 10}, "admission.window"}}) {
+    AdmissionSettings admission;
+    admission.expected_keys = row.keys;
+    admission.false_positive_rate = row.rate;
+    admission.window = row.window;
+    const auto bad = find_bad_filter_setting(admission);
+    ASSERT_TRUE(bad.has_value()) << row.key;
+    EXPECT_EQ(bad->key, row.key);
+    EXPECT_THAT(bad->reason, HasSubstr("[admission] "));
+  }
+}
+
+}  // namespace
+}  // namespace secondsight::proxy

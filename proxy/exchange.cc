@@ -404,7 +404,7 @@ bool Exchange::take_off(FlightReader& reader, FlightPlan plan) {
     const CacheKey& key = fresh->table_key();
     const auto flight = services_.flights.find_or_add(key.fingerprint(), fresh);
     if (flight != fresh) {
-      if (flight->join(reader)) {
+      if (flight->table_key().text() == key.text() && flight->join(reader)) {
         services_.counters.collapsed.add();
         return false;
       }
@@ -417,7 +417,12 @@ bool Exchange::take_off(FlightReader& reader, FlightPlan plan) {
 
 /// Asks the origin while the stale response is being served. RFC 5861 3.
 void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
-  auto flight = std::make_shared<Flight>(services_, plan_flight(primary, found, Sharing::Shared));
+  if (facts_.method != policy::Method::Get || request_.has_body()) return;
+  FlightPlan plan = plan_flight(primary, found, Sharing::Shared);
+  // Whoever joins wants the whole, and so does the cache.
+  if (!plan.stale) plan.request.fields = policy::with_validators(plan.request.fields, {}, {});
+  plan.counts_for_whole = false;
+  auto flight = std::make_shared<Flight>(services_, std::move(plan));
   const CacheKey& key = flight->table_key();
   if (services_.flights.find_or_add(key.fingerprint(), flight) == flight) flight->begin(nullptr);
 }

@@ -154,6 +154,25 @@ TEST(Exchange, StaleIsServedWhileItIsRevalidatedAndWhenTheOriginFails) {
   EXPECT_TRUE(says(on_error, "fwd=stale; fwd-status=503")) << on_error.field("Cache-Status");
 }
 
+TEST(Exchange, WhatIsFetchedBehindAStaleAnswerIsTheWholeWhateverWasAskedFor) {
+  RoutedOrigin origin;
+  origin.on("/a", ok("Cache-Control: max-age=10, stale-while-revalidate=60\r\n", "old body"));
+  RunningProxy proxy(origin.url());
+  proxy.get("/a");
+  proxy.clock.advance(seconds{20});
+  origin.on("/a", [](const std::string& request) -> std::string {
+    const bool is_plain = request.starts_with("GET") && request.find("Range") == std::string::npos;
+    return is_plain ? ok("Cache-Control: max-age=100\r\n", "new body")
+                    : "HTTP/1.1 500 Not plain\r\nContent-Length: 0\r\n\r\n";
+  });
+  EXPECT_EQ(proxy.send("HEAD", "/a").status, 200);
+  EXPECT_EQ(origin.count("/a"), 1U) << "a HEAD fetches nothing behind";
+  EXPECT_EQ(proxy.get("/a", "Range: bytes=0-2\r\n").body, "old");
+  std::string body;
+  for (int i = 0; i < 1000 && body != "new body"; ++i) body = proxy.get("/a").body;
+  EXPECT_EQ(body, "new body");
+}
+
 TEST(Exchange, VariantsAreKeptApartAndSurviveARestart) {
   RoutedOrigin origin;
   origin.on("/v", [](const std::string& request) {

@@ -113,7 +113,8 @@ Result<std::unique_ptr<ObjectLog>> open_log(cache::log::FileSystem& files,
 }
 
 TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "secondsight-XXXXXX").string();
+  std::string pattern = (std::filesystem::temp_directory_path() / "secondsight-").string();
+  pattern.append(6, 'X');  // what mkdtemp replaces
   if (::mkdtemp(pattern.data()) == nullptr) std::abort();
   path_ = pattern;
 }

@@ -341,6 +341,25 @@ TEST(ObjectLogFaults, ASyncThatFailsInsideAnAppendIsReportedByTheNextSync) {
   EXPECT_OK(log->sync());
 }
 
+TEST(ObjectLogFaults, ASyncAfterRestartCoversWhatAKilledProcessLeft) {
+  // Whatever fails while opening: once sync() has succeeded, replayed records are durable.
+  for (std::uint64_t n = 0; n < 20; ++n) {
+    SimFileSystem disk(n);
+    TestIndex index;
+    auto log = reopen(disk, index);
+    for (std::uint64_t i = 0; i < 3; ++i)
+      ASSERT_TRUE(log->append(TestRecord(i, 1, 700).view, index.reclaimer()));
+    log.reset();
+    disk.fail_operation(disk.operations() + n, errc::io_error);
+    auto opened = open_log(disk, kSegmentBytes, kSegments, test::ignore_recovered);
+    if (!opened || !(*opened)->sync()) continue;
+    opened->reset();
+    disk.power_cycle();
+    log = reopen(disk, index);
+    for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(version_of(*log, index, i), 1) << n;
+  }
+}
+
 TEST(ObjectLogFaults, AFullDiskCostsOneSegmentAndIsLeftWithoutRestart) {
   SimFileSystem disk(1);
   TestIndex index;

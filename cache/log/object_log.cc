@@ -26,13 +26,13 @@ constexpr std::uint64_t kSegmentsFew = 16;  // enough where more would make segm
 constexpr std::uint64_t kSegmentsMin = 4;
 
 /// Syncing costs milliseconds however little there is to sync: small segments are sealed together,
-/// as many as hold 8 MiB, but never more than an eighth of the ring, so that none is reclaimed
+/// as many as hold 8 MiB, but never more than a quarter of the ring, so that none is reclaimed
 /// unsealed.
 std::size_t seal_batch_for(const ObjectLog::Options& options) noexcept {
   constexpr std::uint64_t kSealBytes = 8_MiB;
   const std::uint64_t ring = options.capacity_bytes / options.segment_bytes;
   return std::clamp<std::uint64_t>(kSealBytes / options.segment_bytes, 1,
-                                   std::max<std::uint64_t>(ring / 8, 1));
+                                   std::max<std::uint64_t>(ring / 4, 1));
 }
 
 Location location_of(std::uint32_t segment, const FooterEntry& entry) noexcept {
@@ -152,7 +152,8 @@ Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
   const std::uint32_t number = segment->number();
   // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
   const auto contents = read_contents(*segment, options_.seed_id);
-  if (auto removed = ring_.remove(*segment); !removed) return removed;
+  const Footer* const footer = contents ? &contents->footer : nullptr;
+  if (auto removed = ring_.remove(*segment, footer); !removed) return removed;
   std::erase_if(ended_, [number](const std::unique_ptr<SegmentWriter>& ended) {
     return ended->segment().number() == number;
   });

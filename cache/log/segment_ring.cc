@@ -14,6 +14,8 @@ namespace {
 using boost::system::errc::make_error_code;
 namespace errc = boost::system::errc;
 
+constexpr std::size_t kRemovedMax = 64U << 10;  // remembered fingerprints: 16 bytes each
+
 struct FoundFile {
   std::uint32_t number = 0;
   std::uint64_t file_bytes = 0;
@@ -68,12 +70,13 @@ Result<std::vector<SegmentRing::Existing>> SegmentRing::find_existing() {
   // An earlier process may have ended, by a signal say, before it synced the directory.
   directory_is_dirty_ = true;
   has_unsynced_removal_ = true;
+  is_removal_unknown_ = true;
   std::vector<Existing> existing;
   for (FoundFile& file : *found) {
     next_number_ = file.number + 1;  // 0 after the last number: start_segment() refuses
     const auto& header = file.header;
     if (header && (header->version < kFormatVersion || header->seed_id != options_.seed_id)) {
-      if (auto removed = remove_file(file.number); !removed) return removed.error();
+      if (auto removed = remove_file(file.number, nullptr); !removed) return removed.error();
       continue;
     }
     const std::uint64_t sealed_bytes = header ? header->segment_bytes : 0;
@@ -83,7 +86,8 @@ Result<std::vector<SegmentRing::Existing>> SegmentRing::find_existing() {
   }
   auto first_kept = existing.begin();
   for (; bytes_on_disk() > options_.capacity_bytes; ++first_kept) {
-    if (auto removed = remove_file(first_kept->segment->number()); !removed) return removed.error();
+    if (auto removed = remove_file(first_kept->segment->number(), nullptr); !removed)
+      return removed.error();
     first_kept->segment.reset();
   }
   existing.erase(existing.begin(), first_kept);
@@ -106,9 +110,9 @@ Result<std::unique_ptr<SegmentWriter>> SegmentRing::start_segment() {
   return writer;
 }
 
-Result<> SegmentRing::remove(const Segment& segment) {
+Result<> SegmentRing::remove(const Segment& segment, const Footer* contents) {
   const std::uint32_t number = segment.number();
-  if (auto removed = remove_file(number); !removed) return removed;
+  if (auto removed = remove_file(number, contents); !removed) return removed;
   table_->erase(number);
   return {};
 }
@@ -120,16 +124,33 @@ Result<> SegmentRing::discard(const Segment& segment) {
   return {};
 }
 
-/// A power cut may undo what the directory has not synced. Were two removals open at once, it could
-/// bring back the older segment without the younger one, whose tombstones it needs.
-Result<> SegmentRing::remove_file(std::uint32_t number) {
-  if (has_unsynced_removal_) {
+/// A power cut may undo what the directory has not synced. It could then bring back an older
+/// segment without a younger one that was removed after it, whose tombstones and newer versions it
+/// needs. So a segment that shares a fingerprint with one whose removal is not durable waits until
+/// that is. Others need not: on small disks a directory sync for each segment was most of the
+/// writer's time.
+bool SegmentRing::must_sync_before_removing(const Footer* contents) const {
+  if (!has_unsynced_removal_) return false;
+  if (is_removal_unknown_ || contents == nullptr) return true;
+  if (removed_.size() + contents->entries.size() > kRemovedMax) return true;
+  return std::any_of(
+      contents->entries.begin(), contents->entries.end(),
+      [this](const FooterEntry& entry) { return removed_.contains(entry.fingerprint); });
+}
+
+Result<> SegmentRing::remove_file(std::uint32_t number, const Footer* contents) {
+  if (must_sync_before_removing(contents)) {
     if (auto synced = sync_directory(); !synced) return synced;
   }
   auto removed = files_.remove(segment_file_name(number));
   if (!removed && removed.error() != errc::no_such_file_or_directory) return removed;
   directory_is_dirty_ = true;
   has_unsynced_removal_ = true;
+  if (contents == nullptr || contents->entries.size() > kRemovedMax) {
+    is_removal_unknown_ = true;
+  } else {
+    for (const FooterEntry& entry : contents->entries) removed_.insert(entry.fingerprint);
+  }
   return {};
 }
 
@@ -138,6 +159,8 @@ Result<> SegmentRing::sync_directory() {
   if (auto synced = files_.sync_directory(); !synced) return synced;
   directory_is_dirty_ = false;
   has_unsynced_removal_ = false;
+  is_removal_unknown_ = false;
+  removed_.clear();
   return {};
 }
 

@@ -4,8 +4,12 @@
 #include <string>
 #include <vector>
 
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include "admission/fingerprint.h"
 #include "cache/log/file_system.h"
 #include "cache/log/segment.h"
+#include "cache/log/segment_format.h"
 #include "cache/log/segment_writer.h"
 #include "config/result.h"
 
@@ -36,8 +40,9 @@ class SegmentRing {
 
   /// Makes the next segment. Errors: no_space_on_device, I/O; value_too_large (out of numbers).
   Result<std::unique_ptr<SegmentWriter>> start_segment();
-  /// Removes the file and lets go of the segment, which is in the table. Errors: I/O (it stays).
-  Result<> remove(const Segment& segment);
+  /// Removes the file and lets go of the segment, which is in the table. `contents`: what it holds;
+  /// null when that cannot be read. Errors: I/O (it stays).
+  Result<> remove(const Segment& segment, const Footer* contents);
   /// Same for one without records, in the table or not: should it come back, nothing comes with it,
   /// so it needs no syncs.
   Result<> discard(const Segment& segment);
@@ -51,7 +56,8 @@ class SegmentRing {
   const std::shared_ptr<SegmentTable>& table() const noexcept { return table_; }
 
  private:
-  Result<> remove_file(std::uint32_t number);
+  Result<> remove_file(std::uint32_t number, const Footer* contents);
+  bool must_sync_before_removing(const Footer* contents) const;
 
   FileSystem& files_;
   Options options_;
@@ -59,7 +65,11 @@ class SegmentRing {
   std::shared_ptr<SegmentTable> table_;
   std::uint32_t next_number_ = 1;
   bool directory_is_dirty_ = false;
+  // Of the removals that a power cut may still undo: what the removed segments held, or that it is
+  // unknown.
   bool has_unsynced_removal_ = false;
+  bool is_removal_unknown_ = false;
+  boost::unordered_flat_set<admission::Fingerprint, admission::FingerprintHash> removed_;
 };
 
 }  // namespace secondsight::cache::log

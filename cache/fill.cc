@@ -4,6 +4,11 @@
 
 namespace secondsight::cache {
 
+bool Fill::has_beginning() const {
+  const std::lock_guard lock(mutex_);
+  return parts_.empty() || log_.has(parts_.front().record);  // the oldest segment goes first
+}
+
 Result<std::size_t> Fill::read(std::uint64_t offset, std::span<std::byte> out,
                                log::ReadMode mode) const {
   log::Location record;

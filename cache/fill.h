@@ -40,6 +40,8 @@ class Fill {
   /// The head is in the index.
   bool committed() const noexcept { return committed_.load(std::memory_order_acquire); }
 
+  /// Whether the body's beginning can still be read. A fill may take longer than the ring's turn.
+  bool has_beginning() const;
   /// Copies body bytes from `offset` on, at most one part's; returns how many. Blocking unless
   /// `mode` says otherwise. Errors: as ObjectReader::read_body.
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> out,

@@ -56,6 +56,7 @@ void Flight::begin(FlightReader* leader) {
 bool Flight::join(FlightReader& reader) {
   const std::lock_guard lock(mutex_);
   if (mode_ == Mode::Passing || mode_ == Mode::Ended || !plan_.shared) return false;
+  if (mode_ == Mode::Filling && window_first_ > 0 && !fill_->has_beginning()) return false;
   reader.flight_ = shared_from_this();
   readers_.push_back(&reader);
   if (mode_ == Mode::Waiting) return true;

@@ -259,6 +259,10 @@ Result<std::unique_ptr<ObjectReader>> ObjectLog::open_object(const Location& loc
   return ObjectReader::open(impl_->ring_.table(), location, mode);
 }
 
+bool ObjectLog::has(const Location& location) const {
+  return impl_->ring_.table()->find(location.segment) != nullptr;
+}
+
 LogCounters ObjectLog::counters() const noexcept {
   const Counters& from = impl_->counters_;
   LogCounters to;

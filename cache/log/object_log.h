@@ -76,6 +76,9 @@ class ObjectLog {
   /// resource_unavailable_try_again (PageCacheOnly).
   Result<std::unique_ptr<ObjectReader>> open_object(const Location&, ReadMode) const;
 
+  /// Whether the ring has not given up its segment yet. From any thread; no I/O.
+  bool has(const Location&) const;
+
   LogCounters counters() const noexcept;
   std::uint64_t bytes_on_disk() const noexcept;  // size of all segment files, held ones included
 

@@ -10,8 +10,8 @@ import threading
 import time
 import unittest
 
-from clients import Client
-from processes import eventually
+from clients import Client, metric
+from processes import Process, built, eventually
 from scenario import Scenario
 
 ROUNDS = 10
@@ -40,6 +40,7 @@ class Load:
     def __init__(self, proxy, catalogue, seed):
         self.wrong = []
         self.answers = 0
+        self._is_over = False
         self._threads = [
             threading.Thread(target=self._run, args=(proxy.port, catalogue, random.Random(seed + i)))
             for i in range(4)]
@@ -47,6 +48,7 @@ class Load:
             thread.start()
 
     def _run(self, port, catalogue, rng):
+        target = None
         try:
             with Client(port) as client:
                 while True:
@@ -55,10 +57,13 @@ class Load:
                     if not catalogue.is_right(target, response):
                         self.wrong.append((target, response.status, len(response.body)))
                     self.answers += 1
-        except (OSError, http.client.HTTPException):
-            pass  # killed; a cut body ends here, too: it is shorter than it said
+        except (OSError, http.client.HTTPException) as error:
+            if not self._is_over:
+                self.wrong.append((target, repr(error)))
 
-    def join(self):
+    def end_by_killing(self, proxy):
+        self._is_over = True
+        proxy.kill()
         for thread in self._threads:
             thread.join()
 
@@ -94,8 +99,7 @@ class Killed(Scenario):
             eventually("answers under load", lambda: load.answers >= wanted, 30)
             if turn % 2 == 0:
                 stored |= self.found_on_disk(proxy, catalogue, rng)
-            proxy.kill()
-            load.join()
+            load.end_by_killing(proxy)
             self.assertEqual(load.wrong, [], f"round {turn}")
         self.assertGreater(len(stored), 20)
         print(f"{ROUNDS} kills, {len(stored)} objects known to be stored, "
@@ -111,6 +115,30 @@ class Killed(Scenario):
                 if answer.cache.endswith("hit; detail=disk"):
                     found.add(target)
         return found
+
+    def test_a_ring_that_goes_round_serves_no_wrong_byte(self):
+        """The disk holds a fraction of the objects: kills meet segments being reclaimed."""
+        print(f"seed {SEED}")
+        rng = random.Random(SEED)
+        origin = self.load_origin()
+        catalogue = Catalogue(origin, rng)
+        settings = {"cache": {"memory": "1MiB", "disk": "16MiB"}, "admission": {"policy": "always"}}
+        self.file("secondsight.toml", self.settings(origin.url, **settings))
+        hits = 0
+        for turn in range(ROUNDS):
+            interrupted = Process([built("secondsight"), "--config", self.path("secondsight.toml")],
+                                  self.path("interrupted.log"))
+            if turn % 2:  # somewhere within its start
+                eventually("its first line", interrupted.log)
+            interrupted.kill()
+            proxy = self.proxy_again()
+            load = Load(proxy, catalogue, rng.randrange(1 << 32))
+            wanted = rng.randrange(1, 800)
+            eventually("answers under load", lambda: load.answers >= wanted, 30)
+            hits += metric(proxy, "secondsight_requests_total", outcome="hit")
+            load.end_by_killing(proxy)
+            self.assertEqual(load.wrong, [], f"round {turn}")
+        self.assertGreater(hits, 0)
 
 
 if __name__ == "__main__":

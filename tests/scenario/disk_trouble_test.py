@@ -1,7 +1,9 @@
 """A full disk and a vanished cache folder cost no client its response."""
 
 import os
+import random
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -10,6 +12,7 @@ from processes import eventually
 from scenario import Scenario
 
 OBJECT_BYTES = 50_000
+SEED = int(os.environ.get("SECONDSIGHT_SEED", random.SystemRandom().randrange(1 << 32)))
 
 
 def body_of(target):
@@ -97,6 +100,56 @@ class DiskTrouble(Scenario):
         self.ask_all(proxy, [f"/after/{i}" for i in range(200)])
         self.ask_all(proxy, [f"/after/{i}" for i in range(200)])
         self.assertIsNone(proxy.child.poll())
+
+    def segments(self):
+        names = [name for name in os.listdir(self.path("cache")) if name.endswith(".segment")]
+        self.assertTrue(names)
+        return [self.path("cache", name) for name in names]
+
+    def flip_bits(self, rng):
+        """One bit in about every 100,000 bytes: some records are hit and some are not."""
+        for path in self.segments():
+            with open(path, "r+b") as segment:
+                size = os.path.getsize(path)
+                for _ in range(size // 100_000):
+                    at = rng.randrange(size)
+                    segment.seek(at)
+                    byte = segment.read(1)[0]
+                    segment.seek(at)
+                    segment.write(bytes([byte ^ 1 << rng.randrange(8)]))
+
+    def test_flipped_bits_are_never_served(self):
+        rng = random.Random(SEED)
+        print(f"seed {SEED}")
+        proxy = self.start()
+        targets = [f"/flip/{i}" for i in range(100)]
+        self.ask_all(proxy, targets)
+        eventually("all written", lambda: metric(proxy, "secondsight_objects_written_total") == 100)
+        self.flip_bits(rng)  # under the running proxy
+        self.ask_all(proxy, targets)
+        dropped = metric(proxy, "secondsight_unreadable_objects_total")
+        self.assertGreater(dropped, 0)
+        eventually("written again", lambda: metric(proxy, "secondsight_writer_queue_bytes") == 0)
+        proxy.send(signal.SIGTERM)
+        self.assertEqual(proxy.wait(), 0)
+
+        self.flip_bits(rng)  # headers and footers, too
+        proxy = self.proxy_again()
+        hits = sum(answer.is_hit for answer in self.ask(proxy, targets))
+        self.assertGreater(hits, 0)
+        print(f"{dropped:.0f} of {len(targets)} dropped; after a restart and more flips, {hits} hits")
+
+    def test_truncated_segments_are_never_served(self):
+        proxy = self.start()
+        targets = [f"/short/{i}" for i in range(100)]
+        self.ask_all(proxy, targets)
+        eventually("all written", lambda: metric(proxy, "secondsight_objects_written_total") == 100)
+        for path in self.segments():
+            os.truncate(path, os.path.getsize(path) // 2)
+        self.ask_all(proxy, targets)
+        proxy.kill()
+        proxy = self.proxy_again()
+        self.ask_all(proxy, targets)
 
 
 if __name__ == "__main__":

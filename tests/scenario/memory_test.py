@@ -2,17 +2,20 @@
 
 import os
 import shutil
+import subprocess
 import threading
 import time
 import unittest
 
 from clients import RawConnection, metric
+from processes import program
 from scenario import Scenario
 
 BOUND_KIB = (32 + 64) << 10
 SECONDS = 6
 SLOW_BYTES_PER_SECOND = 300_000
 GIB = 1 << 30
+CURL_TIMED_OUT = 28
 
 
 class Reader(threading.Thread):
@@ -111,6 +114,21 @@ class Memory(Scenario):
         targets = [f"/of{size}?{i}" for size in sizes for i in range(12)]
         for turn in range(3):
             self.stream(proxy, targets, f"{len(targets)} middling objects, turn {turn}")
+
+    def test_uploads_to_an_origin_that_does_not_read(self):
+        origin = self.scripted_origin(lambda target: None)
+        proxy = self.proxy(origin.url)
+        with open(self.path("body"), "wb") as out:
+            out.truncate(300 << 20)
+        uploads = [
+            subprocess.Popen([program("curl"), "--silent", "--max-time", "4", "--upload-file",
+                              self.path("body"), proxy.url(f"/upload{i}")])
+            for i in range(8)]
+        for upload in uploads:
+            self.assertEqual(upload.wait(20), CURL_TIMED_OUT)
+        high = proxy.memory_kib("VmHWM")
+        print(f"8 uploads of 300 MiB: VmHWM {high >> 10} MiB")
+        self.assertLessEqual(high, BOUND_KIB)
 
 
 if __name__ == "__main__":

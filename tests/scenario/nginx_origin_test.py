@@ -215,6 +215,24 @@ class OriginTrouble(Scenario):
                           lambda: (r := curl(proxy.url("/unknown"))).status == 404 and r)
         self.assertIn("fwd=uri-miss", back.cache)
 
+    def test_a_restarted_origin_costs_no_request(self):
+        origin = self.nginx(LOCATIONS)
+        proxy = self.proxy(origin.url)
+        with open(self.path("body"), "wb") as out:
+            out.write(os.urandom(100_000))
+        ways = {
+            "/missing": (404, []),
+            "/post": (204, ["--data-binary", "@" + self.path("body")]),
+            "/dav/new": (201, ["--upload-file", self.path("body"), "--header", "Transfer-Encoding: chunked"]),
+        }
+        for target, (status, options) in ways.items():
+            with self.subTest(target):
+                for _ in range(3):
+                    self.assertEqual(curl(proxy.url("/missing")).status, 404)
+                origin.kill()  # the proxy's kept connections end here
+                origin = self.nginx(LOCATIONS, port=origin.port)
+                self.assertEqual(curl(proxy.url(target), *options).status, status)
+
     def test_a_silent_origin_is_504(self):
         origin = self.scripted_origin(lambda target: None)
         proxy = self.proxy(origin.url, origin={"response_timeout": "1s"})

@@ -5,7 +5,8 @@ import threading
 
 
 class ScriptedOrigin:
-    """Answers requests by `script(target)`: bytes to send, then the connection ends; None: silence.
+    """Answers requests by `script(target)`: bytes to send (or an iterator of them), then the connection
+    ends; None: silence.
 
     Keeps the heads of all requests. Bodies of requests are not read.
     """
@@ -46,7 +47,8 @@ class ScriptedOrigin:
             if answer is None:
                 self._silent.append(connection)
                 return None
-            connection.sendall(answer)
+            for piece in [answer] if isinstance(answer, bytes) else answer:
+                connection.sendall(piece)
             connection.shutdown(socket.SHUT_WR)
             while connection.recv(65536):  # an early close could cut what was sent
                 pass

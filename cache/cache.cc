@@ -19,8 +19,8 @@ constexpr std::uint64_t kWholeBodyBytesWithoutTier = 256_KiB;
 /// What an object takes in memory beside its body, generously.
 constexpr std::uint64_t kHeadBytesAllowance = 4_KiB;
 
-/// With a memory tier a freshened head lives there; a record on disk for a shorter lifetime than this
-/// would be written again and again.
+/// With a memory tier a freshened head lives there; a record on disk for a shorter lifetime than
+/// this would be written again and again.
 constexpr Seconds kLifetimeWorthARecord{60};
 
 boost::system::error_code gone() {
@@ -105,7 +105,9 @@ Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::F
   return cache;
 }
 
-Cache::~Cache() { stop(); }
+Cache::~Cache() {
+  stop();
+}
 
 void Cache::stop() {
   if (writer_) writer_->stop();
@@ -163,12 +165,21 @@ Sighting Cache::sight(const CacheKey& key, std::optional<std::uint64_t> body_byt
   const admission::Verdict verdict = policy_.sight(key.fingerprint());
   Sighting sighting;
   switch (verdict) {
-    case admission::Verdict::Always: sighting.detail = Detail::Always; break;
-    case admission::Verdict::Repeat: sighting.detail = Detail::Repeat; break;
-    case admission::Verdict::FirstSighting: sighting.detail = Detail::FirstSighting; break;
-    case admission::Verdict::Never: sighting.detail = Detail::Never; break;
+    case admission::Verdict::Always:
+      sighting.detail = Detail::Always;
+      break;
+    case admission::Verdict::Repeat:
+      sighting.detail = Detail::Repeat;
+      break;
+    case admission::Verdict::FirstSighting:
+      sighting.detail = Detail::FirstSighting;
+      break;
+    case admission::Verdict::Never:
+      sighting.detail = Detail::Never;
+      break;
   }
-  // What is on disk was sighted before, even if the filter has forgotten: its successor replaces it.
+  // What is on disk was sighted before, even if the filter has forgotten: its successor replaces
+  // it.
   if (sighting.detail == Detail::FirstSighting && index_.find(key.fingerprint()))
     sighting.detail = Detail::Repeat;
   if (is_admitted(sighting.detail)) {
@@ -199,7 +210,9 @@ void Cache::keep(const ObjectPtr& object, Newcomer newcomer) {
   if (memory_) memory_->insert(object, newcomer);
 }
 
-void Cache::note_disk_hit(const CacheKey& key) noexcept { policy_.sight(key.fingerprint()); }
+void Cache::note_disk_hit(const CacheKey& key) noexcept {
+  policy_.sight(key.fingerprint());
+}
 
 Detail Cache::store(Admitted /*permission*/, const ObjectPtr& object) {
   object->on_disk.store(true, std::memory_order_relaxed);
@@ -249,7 +262,8 @@ ObjectPtr Cache::make_marker(const CacheKey& primary, const std::vector<std::str
 ObjectPtr Cache::note_vary(const CacheKey& primary, ObjectPtr known,
                            const std::vector<std::string>& vary) {
   // What was known when the fetch began may have been replaced since, by an invalidation for one.
-  if (ObjectPtr current = find_in_memory(primary); current && current->is_vary_marker) known = current;
+  if (ObjectPtr current = find_in_memory(primary); current && current->is_vary_marker)
+    known = current;
   if (!known && vary.empty()) return nullptr;
   std::vector<std::string> names = vary;
   if (known) {

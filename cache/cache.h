@@ -31,8 +31,8 @@ struct DiskObject {
 /// Where the body of a stored object is.
 std::vector<log::PartRef> body_parts(const DiskObject& object);
 
-/// Permission to write one response: made by Cache::sight() and Cache::promote() only, so that nothing
-/// reaches the disk around the admission policy.
+/// Permission to write one response: made by Cache::sight() and Cache::promote() only, so that
+/// nothing reaches the disk around the admission policy.
 class Admitted {
  public:
   Detail reason() const noexcept { return reason_; }
@@ -49,15 +49,16 @@ struct Sighting {
   std::optional<Admitted> admitted;
 };
 
-/// Memory tier, index, log and admission as one cache. Owns the tier, the index, the log and the writer
-/// thread; borrows the rest. Thread-safe. Only open_object() with ReadMode::Blocking blocks: call it on
-/// a disk thread.
+/// Memory tier, index, log and admission as one cache. Owns the tier, the index, the log and the
+/// writer thread; borrows the rest. Thread-safe. Only open_object() with ReadMode::Blocking blocks:
+/// call it on a disk thread.
 class Cache {
  public:
   /// `files` null: memory only. Replays the log into the index. Errors: those of ObjectLog::open.
   static Result<std::unique_ptr<Cache>> open(const CacheSettings& settings, log::FileSystem* files,
                                              admission::AdmissionPolicy& policy,
-                                             const admission::FingerprintSeed& seed, Metrics& metrics);
+                                             const admission::FingerprintSeed& seed,
+                                             Metrics& metrics);
   ~Cache();
 
   /// Starts the memory accesses that a look-up will need.
@@ -70,9 +71,11 @@ class Cache {
   std::optional<Index::Entry> find_on_disk(const CacheKey& key) const noexcept {
     return index_.find(key.fingerprint());
   }
-  /// Errors: resource_unavailable_try_again (PageCacheOnly: call again on a disk thread). Anything else
-  /// means the object is gone: it was counted and leaves the index, so it is a miss from now on.
-  Result<DiskObject> open_object(const CacheKey& key, const Index::Entry& entry, log::ReadMode mode);
+  /// Errors: resource_unavailable_try_again (PageCacheOnly: call again on a disk thread). Anything
+  /// else means the object is gone: it was counted and leaves the index, so it is a miss from now
+  /// on.
+  Result<DiskObject> open_object(const CacheKey& key, const Index::Entry& entry,
+                                 log::ReadMode mode);
   /// A body block of an object could not be read: counted, the object leaves the index.
   void note_unreadable(const CacheKey& key, const Index::Entry& entry,
                        const boost::system::error_code& error);
@@ -80,11 +83,11 @@ class Cache {
   // --- admission
   /// Counts one sighting of a storable response and decides. `body_bytes` empty: not known yet.
   Sighting sight(const CacheKey& key, std::optional<std::uint64_t> body_bytes) noexcept;
-  /// A hit on disk keeps the key remembered, so that what is popular is admitted at once after it was
-  /// reclaimed.
+  /// A hit on disk keeps the key remembered, so that what is popular is admitted at once after it
+  /// was reclaimed.
   void note_disk_hit(const CacheKey& key) noexcept;
-  /// A hit in memory: the second sighting of an object that is not on disk yet. Writes it and returns
-  /// true, if the policy and the writer agree.
+  /// A hit in memory: the second sighting of an object that is not on disk yet. Writes it and
+  /// returns true, if the policy and the writer agree.
   bool promote(const ObjectPtr& object);
 
   // --- storing
@@ -95,7 +98,8 @@ class Cache {
   /// Opens a fill for a body that does not fit in memory; null with the refusal.
   std::shared_ptr<Fill> begin_fill(Admitted admitted, const CacheKey& key,
                                    std::function<void()> on_progress, Detail& refusal);
-  void append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr> pieces, std::uint64_t bytes) {
+  void append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr> pieces,
+              std::uint64_t bytes) {
     writer_->append(fill, std::move(pieces), bytes);
   }
   void commit(const std::shared_ptr<Fill>& fill, std::shared_ptr<const ObjectHead> head) {
@@ -110,16 +114,17 @@ class Cache {
   /// ... and on disk, where its new lifetime is worth a small record.
   void refresh(const CacheKey& key, const Index::Entry& old, std::vector<log::PartRef> parts,
                std::shared_ptr<const ObjectHead> head, Seconds lifetime);
-  /// What is to be known of how responses of this primary key vary: `known` (may be null) with the fields
-  /// of `vary` added. Null when neither names a field. Kept in memory; on disk after persist_marker().
+  /// What is to be known of how responses of this primary key vary: `known` (may be null) with the
+  /// fields of `vary` added. Null when neither names a field. Kept in memory; on disk after
+  /// persist_marker().
   ObjectPtr note_vary(const CacheKey& primary, ObjectPtr known,
                       const std::vector<std::string>& vary);
   void persist_marker(const ObjectPtr& marker);
   /// The key of the variant that this request selects.
   CacheKey variant_key(const CacheKey& primary, const Object& marker,
                        const policy::FieldBlock& request) const;
-  /// An unsafe request changed the resource (RFC 9111 4.4): no stored response of it is used again, of no
-  /// variant either (`marker` null: it has none).
+  /// An unsafe request changed the resource (RFC 9111 4.4): no stored response of it is used again,
+  /// of no variant either (`marker` null: it has none).
   void invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now);
 
   /// The largest body worth collecting whole in memory before it is kept or written.
@@ -158,8 +163,8 @@ class Cache {
   Metrics& metrics_;
   std::unique_ptr<MemoryTier> memory_;  // null: cache.memory is "0"
   Index index_;
-  std::unique_ptr<log::ObjectLog> log_;     // null: cache.disk is "0"
-  std::unique_ptr<StoreWriter> writer_;     // null likewise
+  std::unique_ptr<log::ObjectLog> log_;  // null: cache.disk is "0"
+  std::unique_ptr<StoreWriter> writer_;  // null likewise
   std::array<Counter*, kDetailCount> decisions_{};
   Counter& unreadable_;
 };

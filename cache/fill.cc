@@ -27,8 +27,7 @@ Result<std::size_t> Fill::read(std::uint64_t offset, std::span<std::byte> out,
   }
   auto reader = log_.open_object(record, mode);
   if (!reader) return reader.error();
-  const auto size =
-      std::min<std::uint64_t>(out.size(), part_bytes - part_offset);
+  const auto size = std::min<std::uint64_t>(out.size(), part_bytes - part_offset);
   if (auto read = (*reader)->read_body(part_offset, out.first(size), mode); !read)
     return read.error();
   return size;

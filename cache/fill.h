@@ -14,10 +14,11 @@
 namespace secondsight::cache {
 
 /// A body on its way to disk in parts, while its flight still runs. Nothing of it is visible in the
-/// index until the writer has committed its head, so an abandoned fill leaves only dead bytes in the log.
+/// index until the writer has committed its head, so an abandoned fill leaves only dead bytes in
+/// the log.
 ///
-/// Two sides share one: the flight hands parts over (through Cache) and reads back what slow readers
-/// still need; the writer thread notes what is on disk. All functions are thread-safe.
+/// Two sides share one: the flight hands parts over (through Cache) and reads back what slow
+/// readers still need; the writer thread notes what is on disk. All functions are thread-safe.
 class Fill {
  public:
   Fill(CacheKey key, const log::ObjectLog& log, std::function<void()> on_progress)
@@ -33,14 +34,16 @@ class Fill {
   std::uint64_t written_bytes() const noexcept {
     return written_bytes_.load(std::memory_order_acquire);
   }
-  /// A write failed, or the flight gave up: no more parts are taken, what is written stays readable.
+  /// A write failed, or the flight gave up: no more parts are taken, what is written stays
+  /// readable.
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
   /// The head is in the index.
   bool committed() const noexcept { return committed_.load(std::memory_order_acquire); }
 
-  /// Copies body bytes from `offset` on, at most one part's; returns how many. Blocking unless `mode` says
-  /// otherwise. Errors: as ObjectReader::read_body.
-  Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> out, log::ReadMode mode) const;
+  /// Copies body bytes from `offset` on, at most one part's; returns how many. Blocking unless
+  /// `mode` says otherwise. Errors: as ObjectReader::read_body.
+  Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> out,
+                           log::ReadMode mode) const;
 
  private:
   friend class StoreWriter;
@@ -51,9 +54,10 @@ class Fill {
 
   const CacheKey key_;
   const log::ObjectLog& log_;
-  const std::function<void()> on_progress_;  // on the writer's thread, without a lock held
-  std::atomic<std::uint64_t> handed_bytes_{0};   // release by the flight, acquire above
-  std::atomic<std::uint64_t> written_bytes_{0};  // release in note_written after parts_ holds the part
+  const std::function<void()> on_progress_;     // on the writer's thread, without a lock held
+  std::atomic<std::uint64_t> handed_bytes_{0};  // release by the flight, acquire above
+  std::atomic<std::uint64_t> written_bytes_{
+      0};  // release in note_written after parts_ holds the part
   std::atomic<bool> failed_{false}, committed_{false};  // release / acquire, no data behind them
   mutable std::mutex mutex_;
   std::vector<log::PartRef> parts_;  // guarded by mutex_

@@ -61,15 +61,16 @@ StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory,
       write_errors_(metrics.counter("secondsight_disk_write_errors_total",
                                     "Failed writes to the disk cache.")) {
   for (std::size_t i = 0; i < written_bytes_.size(); ++i) {
-    written_bytes_[i] =
-        &metrics.counter("secondsight_written_bytes_total",
-                         "Bytes handed to the disk cache's file system, by cause.",
-                         {{"cause", kCauseWords[i]}});
+    written_bytes_[i] = &metrics.counter("secondsight_written_bytes_total",
+                                         "Bytes handed to the disk cache's file system, by cause.",
+                                         {{"cause", kCauseWords[i]}});
   }
   thread_ = std::thread([this] { run(); });
 }
 
-StoreWriter::~StoreWriter() { stop(); }
+StoreWriter::~StoreWriter() {
+  stop();
+}
 
 Detail StoreWriter::store(ObjectPtr object) {
   if (disk_failed_.load(std::memory_order_relaxed)) return Detail::DiskError;
@@ -85,8 +86,8 @@ Detail StoreWriter::store(ObjectPtr object) {
   return Detail::None;
 }
 
-std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key, std::function<void()> on_progress,
-                                              Detail& refusal) {
+std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key,
+                                              std::function<void()> on_progress, Detail& refusal) {
   refusal = Detail::None;
   if (disk_failed_.load(std::memory_order_relaxed)) {
     refusal = Detail::DiskError;
@@ -108,11 +109,14 @@ void StoreWriter::append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr
   push(PartJob{fill, std::move(pieces), bytes});
 }
 
-void StoreWriter::commit(const std::shared_ptr<Fill>& fill, std::shared_ptr<const ObjectHead> head) {
+void StoreWriter::commit(const std::shared_ptr<Fill>& fill,
+                         std::shared_ptr<const ObjectHead> head) {
   push(CommitJob{fill, std::move(head)});
 }
 
-void StoreWriter::abandon(const std::shared_ptr<Fill>& fill) { push(AbandonJob{fill}); }
+void StoreWriter::abandon(const std::shared_ptr<Fill>& fill) {
+  push(AbandonJob{fill});
+}
 
 void StoreWriter::refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head,
                           Index::Entry old, std::vector<log::PartRef> parts) {
@@ -178,7 +182,8 @@ void StoreWriter::run() {
   }
   lock.unlock();
   if (const auto closed = log_.close(); !closed) {
-    log_line(LogLevel::Warning, "cannot seal the disk cache", {{"error", closed.error().message()}});
+    log_line(LogLevel::Warning, "cannot seal the disk cache",
+             {{"error", closed.error().message()}});
   }
 }
 
@@ -288,13 +293,15 @@ void StoreWriter::execute(RemoveJob& job) {
   if (append(view, Cause::Tombstone)) unsynced_tombstones_ = true;
 }
 
-void StoreWriter::execute(DrainJob& job) { job.done(); }
+void StoreWriter::execute(DrainJob& job) {
+  job.done();
+}
 
 Result<log::Location> StoreWriter::append(const log::RecordView& view, Cause cause) {
-  auto at = log_.append(view, [this](const admission::Fingerprint& fingerprint,
-                                     const log::Location& location) {
-    forget_reclaimed(fingerprint, location);
-  });
+  auto at = log_.append(
+      view, [this](const admission::Fingerprint& fingerprint, const log::Location& location) {
+        forget_reclaimed(fingerprint, location);
+      });
   if (at) {
     written_bytes_[static_cast<std::size_t>(cause)]->add(at->length_bytes);
     return at;

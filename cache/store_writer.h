@@ -23,18 +23,19 @@
 
 namespace secondsight::cache {
 
-/// The only thread that writes to the log, and its bounded queue. Whoever admits an object hands it over
-/// and goes on: nobody waits for the disk, and no disk error reaches a client.
+/// The only thread that writes to the log, and its bounded queue. Whoever admits an object hands it
+/// over and goes on: nobody waits for the disk, and no disk error reaches a client.
 ///
-/// An object counts against the queue from the moment it is taken until it is written; a fill reserves
-/// kFillReserveBytes for as long as it lives. Full means refused and counted. After a failed write new
-/// objects are refused until Maintenance calls try_disk_again(), once a second.
+/// An object counts against the queue from the moment it is taken until it is written; a fill
+/// reserves kFillReserveBytes for as long as it lives. Full means refused and counted. After a
+/// failed write new objects are refused until Maintenance calls try_disk_again(), once a second.
 ///
 /// All functions are thread-safe.
 class StoreWriter {
  public:
-  static constexpr std::uint64_t kFillPartBytes = 1U << 20;         // one part of a fill, at most
-  static constexpr std::uint64_t kFillReserveBytes = 2U << 20;  // one being gathered, one being written
+  static constexpr std::uint64_t kFillPartBytes = 1U << 20;  // one part of a fill, at most
+  static constexpr std::uint64_t kFillReserveBytes =
+      2U << 20;  // one being gathered, one being written
 
   StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory, std::uint64_t queue_bytes_max,
               Metrics& metrics);
@@ -42,7 +43,8 @@ class StoreWriter {
 
   /// Takes a whole object. None: taken; else QueueFull or DiskError.
   Detail store(ObjectPtr object);
-  /// Opens a fill; null when the queue has no room for it (QueueFull) or the disk failed (DiskError).
+  /// Opens a fill; null when the queue has no room for it (QueueFull) or the disk failed
+  /// (DiskError).
   std::shared_ptr<Fill> begin_fill(const CacheKey& key, std::function<void()> on_progress,
                                    Detail& refusal);
   /// The next part, at most kFillPartBytes and the log's part_body_bytes_max(). The caller keeps
@@ -61,26 +63,44 @@ class StoreWriter {
   ObjectPtr find_pending(const CacheKey& key) const;
 
   void try_disk_again() noexcept { disk_failed_.store(false, std::memory_order_relaxed); }
-  std::uint64_t queue_bytes() const noexcept { return queue_bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t queue_bytes() const noexcept {
+    return queue_bytes_.load(std::memory_order_relaxed);
+  }
   /// Returns when everything taken before the call was dealt with.
   void drain();
   /// Writes what is queued, seals the log, ends the thread. Later calls are refused with QueueFull.
   void stop();
 
  private:
-  struct StoreJob { ObjectPtr object; };
-  struct PartJob { std::shared_ptr<Fill> fill; std::vector<ChunkPtr> pieces; std::uint64_t bytes; };
-  struct CommitJob { std::shared_ptr<Fill> fill; std::shared_ptr<const ObjectHead> head; };
-  struct AbandonJob { std::shared_ptr<Fill> fill; };
+  struct StoreJob {
+    ObjectPtr object;
+  };
+  struct PartJob {
+    std::shared_ptr<Fill> fill;
+    std::vector<ChunkPtr> pieces;
+    std::uint64_t bytes;
+  };
+  struct CommitJob {
+    std::shared_ptr<Fill> fill;
+    std::shared_ptr<const ObjectHead> head;
+  };
+  struct AbandonJob {
+    std::shared_ptr<Fill> fill;
+  };
   struct RefreshJob {
     CacheKey key;
     std::shared_ptr<const ObjectHead> head;
     Index::Entry old;
     std::vector<log::PartRef> parts;
   };
-  struct RemoveJob { CacheKey key; };
-  struct DrainJob { std::function<void()> done; };
-  using Job = std::variant<StoreJob, PartJob, CommitJob, AbandonJob, RefreshJob, RemoveJob, DrainJob>;
+  struct RemoveJob {
+    CacheKey key;
+  };
+  struct DrainJob {
+    std::function<void()> done;
+  };
+  using Job =
+      std::variant<StoreJob, PartJob, CommitJob, AbandonJob, RefreshJob, RemoveJob, DrainJob>;
   enum class Cause : std::uint8_t { Admitted, Refreshed, Tombstone };
 
   void run();
@@ -102,9 +122,9 @@ class StoreWriter {
   MemoryTier* memory_;  // null: no tier
   const std::uint64_t queue_bytes_max_;
 
-  std::atomic<std::uint64_t> queue_bytes_{0};     // relaxed: a bound, orders nothing
-  std::atomic<std::uint64_t> pending_count_{0};   // relaxed: lets find_pending skip the lock
-  std::atomic<bool> disk_failed_{false};          // relaxed: a hint
+  std::atomic<std::uint64_t> queue_bytes_{0};    // relaxed: a bound, orders nothing
+  std::atomic<std::uint64_t> pending_count_{0};  // relaxed: lets find_pending skip the lock
+  std::atomic<bool> disk_failed_{false};         // relaxed: a hint
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Job> queue_;  // guarded by mutex_, as are the next two

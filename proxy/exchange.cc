@@ -80,8 +80,8 @@ net::awaitable<void> Exchange::answer() {
     co_return co_await pass_through(primary);
   services_.cache.prefetch(primary);
 
-  // A second turn follows when the flight that was joined turned out to be for others, or a stored body
-  // could not be read; the last one fetches alone.
+  // A second turn follows when the flight that was joined turned out to be for others, or a stored
+  // body could not be read; the last one fetches alone.
   constexpr int kTurns = 3;
   for (int turn = 1; turn <= kTurns; ++turn) {
     Found found = co_await look_up(primary);
@@ -94,8 +94,8 @@ net::awaitable<void> Exchange::answer() {
         const bool stale = use == policy::Use::ServeStaleAndRevalidate;
         if (stale) revalidate_behind(primary, found);
         auto stored_head = found.head();
-        const Served served = co_await serve(found, status, stale ? Outcome::StaleHit : Outcome::Hit,
-                                             std::move(stored_head));
+        const Served served = co_await serve(
+            found, status, stale ? Outcome::StaleHit : Outcome::Hit, std::move(stored_head));
         if (served == Served::Yes) co_return;
         continue;
       }
@@ -104,12 +104,12 @@ net::awaitable<void> Exchange::answer() {
     status.ttl.reset();
     if (facts_.only_if_cached) co_return co_await refuse(504, "only-if-cached", status);
 
-    const bool alone = turn == kTurns || !is_sharable() ||
-                       services_.flights.is_uncacheable(primary.fingerprint(),
-                                                        services_.clock.steady());
+    const bool alone =
+        turn == kTurns || !is_sharable() ||
+        services_.flights.is_uncacheable(primary.fingerprint(), services_.clock.steady());
     FlightReader reader(services_, request_.fields);
-    status.collapsed = !take_off(
-        reader, plan_flight(primary, found, alone ? Sharing::Alone : Sharing::Shared));
+    status.collapsed =
+        !take_off(reader, plan_flight(primary, found, alone ? Sharing::Alone : Sharing::Shared));
     switch (co_await reader.arrive()) {
       case Arrival::Head:
         if (found && reader.head()->status >= 500) {
@@ -190,7 +190,8 @@ net::awaitable<void> Exchange::read_from_disk(Found& found, const cache::Index::
     }
     body.push_back(std::move(chunk));
   }
-  auto object = std::make_shared<cache::Object>(found.key, found.disk->head, std::move(body), body_bytes);
+  auto object =
+      std::make_shared<cache::Object>(found.key, found.disk->head, std::move(body), body_bytes);
   object->is_vary_marker = found.disk->is_vary_marker;
   object->on_disk.store(true, std::memory_order_relaxed);
   services_.cache.keep(object, cache::Newcomer::SeenBefore);
@@ -217,7 +218,8 @@ net::awaitable<Result<>> Exchange::read_slice(Found& found, std::uint64_t offset
 
 // ---------------------------------------------------------------- from the cache
 
-/// Answers with the stored body under `head` (its own, or the freshened one). No: it could not be read.
+/// Answers with the stored body under `head` (its own, or the freshened one). No: it could not be
+/// read.
 net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus status, Outcome outcome,
                                                  std::shared_ptr<const cache::ObjectHead> head) {
   status.ttl = time_to_live(*head, now_);
@@ -297,8 +299,7 @@ net::awaitable<void> Exchange::send_memory_body(const cache::Object& object,
     const std::uint64_t from = std::max(first, range.first);
     const std::uint64_t to = std::min(first + chunk->size(), range.first + range.size);
     if (from < to) {
-      pieces[count++] = std::span(*chunk).subspan(from - first,
-                                                  to - from);
+      pieces[count++] = std::span(*chunk).subspan(from - first, to - from);
     }
     first += chunk->size();
     if (count == kPieces) {
@@ -315,9 +316,10 @@ net::awaitable<void> Exchange::send_memory_body(const cache::Object& object,
   co_await sink_.finish();
 }
 
-/// No: not even the first slice could be read, nothing was sent. Later damage cuts the response: a wrong
-/// byte is never sent.
-net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found, const ResponseSink::Head& head,
+/// No: not even the first slice could be read, nothing was sent. Later damage cuts the response: a
+/// wrong byte is never sent.
+net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found,
+                                                          const ResponseSink::Head& head,
                                                           policy::ByteRange range) {
   std::vector<std::byte> slice(std::min<std::uint64_t>(range.size, kSliceBytes));
   std::uint64_t offset = range.first;
@@ -367,8 +369,8 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   return plan;
 }
 
-/// Asks the origin whether the stored response is still good, with the validators of that in place of the
-/// client's own conditions, which are judged against the outcome. RFC 9111 4.3.1.
+/// Asks the origin whether the stored response is still good, with the validators of that in place
+/// of the client's own conditions, which are judged against the outcome. RFC 9111 4.3.1.
 void Exchange::plan_validation(FlightPlan& plan, const Found& found) const {
   const auto head = found.head();
   if (head->facts.etag.empty() && !head->facts.last_modified) return;
@@ -465,12 +467,10 @@ net::awaitable<Exchange::Served> Exchange::fall_back(Found& found, CacheStatus s
 
 /// Our own error: small, never stored by anyone.
 net::awaitable<void> Exchange::refuse(int code, std::string_view detail, CacheStatus cache_status) {
-  std::string patched =
-      "Cache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\n";
+  std::string patched = "Cache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\n";
   cache_status.detail = detail;
   append_cache_status(patched, cache_status);
-  const std::string line =
-      status_line(code, code == 504 ? "Gateway Timeout" : "Bad Gateway");
+  const std::string line = status_line(code, code == 504 ? "Gateway Timeout" : "Bad Gateway");
   std::string text = std::to_string(code);
   text.append(" ").append(detail).append("\n");
   const ResponseSink::Head response{.status = code,
@@ -528,7 +528,8 @@ Forward Exchange::reason_to_forward(const Found& found) const {
   if (facts_.has_range && !found) return Forward::Partial;
   if (!found) return found.marker ? Forward::VaryMiss : Forward::UriMiss;
   const cache::ObjectHead& head = *found.head();
-  return time_to_live(head, now_) > Seconds{0} && (facts_.no_cache || facts_.max_age || facts_.min_fresh)
+  return time_to_live(head, now_) > Seconds{0} &&
+                 (facts_.no_cache || facts_.max_age || facts_.min_fresh)
              ? Forward::Request
              : Forward::Stale;
 }
@@ -564,7 +565,9 @@ net::awaitable<void> ExchangeHandler::handle(const Request& request, BodySource&
   co_await exchange.run();
 }
 
-void ExchangeHandler::tick(SteadyTime now) { origin_->tick(now); }
+void ExchangeHandler::tick(SteadyTime now) {
+  origin_->tick(now);
+}
 
 void ExchangeHandler::cancel_flights() {
   services_.stopping = true;

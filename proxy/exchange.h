@@ -18,8 +18,8 @@
 
 namespace secondsight::proxy {
 
-/// One request from key to response. Lives on its worker's thread; holds no lock across a co_await; every
-/// step below is one private function in exchange.cc.
+/// One request from key to response. Lives on its worker's thread; holds no lock across a co_await;
+/// every step below is one private function in exchange.cc.
 class Exchange {
  public:
   Exchange(WorkerServices& services, const Request& request, BodySource& body, ResponseSink& sink);
@@ -53,7 +53,8 @@ class Exchange {
                                std::shared_ptr<const cache::ObjectHead> head);
   net::awaitable<Served> send_disk_body(Found& found, const ResponseSink::Head& head,
                                         cache::policy::ByteRange range);
-  net::awaitable<void> send_memory_body(const cache::Object& object, cache::policy::ByteRange range);
+  net::awaitable<void> send_memory_body(const cache::Object& object,
+                                        cache::policy::ByteRange range);
 
   enum class Sharing : std::uint8_t { Shared, Alone };
   FlightPlan plan_flight(const cache::CacheKey& primary, const Found& found, Sharing sharing);
@@ -99,8 +100,8 @@ class ExchangeHandler final : public Handler {
                               ResponseSink& sink) override;
   /// On the worker's thread, ten times a second.
   void tick(SteadyTime now);
-  /// On the worker's thread, before its loop is stopped: gives up every fetch, starts no more. Afterwards
-  /// no flight of this worker touches it.
+  /// On the worker's thread, before its loop is stopped: gives up every fetch, starts no more.
+  /// Afterwards no flight of this worker touches it.
   void cancel_flights();
 
  private:

@@ -21,7 +21,8 @@ using cache::policy::Storability;
 /// A gathered body of many small pieces becomes one, so that a hit is one write.
 constexpr std::uint64_t kJoinedBodyBytesMax = 64U << 10;
 
-std::vector<cache::ChunkPtr> joined(const std::deque<cache::ChunkPtr>& pieces, std::uint64_t bytes) {
+std::vector<cache::ChunkPtr> joined(const std::deque<cache::ChunkPtr>& pieces,
+                                    std::uint64_t bytes) {
   if (pieces.size() <= 1 || bytes > kJoinedBodyBytesMax) return {pieces.begin(), pieces.end()};
   auto whole = std::make_shared<cache::Chunk>();
   whole->reserve(bytes);
@@ -34,7 +35,9 @@ std::vector<cache::ChunkPtr> joined(const std::deque<cache::ChunkPtr>& pieces, s
 Flight::Flight(WorkerServices& services, FlightPlan plan)
     : services_(services), flights_(services.flights), plan_(std::move(plan)) {}
 
-Flight::~Flight() { flights_.release_whole(reserved_bytes_); }
+Flight::~Flight() {
+  flights_.release_whole(reserved_bytes_);
+}
 
 void Flight::begin(FlightReader* leader) {
   request_sent_ = services_.clock.wall();
@@ -65,7 +68,9 @@ bool Flight::join(FlightReader& reader) {
   return true;
 }
 
-void Flight::cancel() { end(OriginError::Cancelled); }
+void Flight::cancel() {
+  end(OriginError::Cancelled);
+}
 
 // ---------------------------------------------------------------- the origin's callbacks
 
@@ -115,8 +120,7 @@ void Flight::on_head(OriginHead&& head) {
 OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
   const std::lock_guard lock(mutex_);
   const std::size_t chunk_bytes_max =
-      mode_ == Mode::Filling ? services_.cache.fill_part_bytes()
-                             : bytes.size();
+      mode_ == Mode::Filling ? services_.cache.fill_part_bytes() : bytes.size();
   while (!bytes.empty()) {
     const auto piece = bytes.first(std::min(bytes.size(), chunk_bytes_max));
     bytes = bytes.subspan(piece.size());
@@ -226,7 +230,8 @@ void Flight::end(OriginError error) {
 // ---------------------------------------------------------------- decisions, with mutex_ held
 
 void Flight::settle_sightings() {
-  if (readers_.empty()) {  // revalidation behind a stale answer: that answer's request is the sighting
+  if (readers_
+          .empty()) {  // revalidation behind a stale answer: that answer's request is the sighting
     admitted_ = services_.cache.sight(*stored_key_, content_length_).admitted;
     return;
   }
@@ -271,7 +276,8 @@ bool Flight::start_filling() {
   if (!admitted_) return false;
   cache::Detail refusal = cache::Detail::None;
   fill_ = services_.cache.begin_fill(
-      *admitted_, *stored_key_, [weak = weak_from_this()] {
+      *admitted_, *stored_key_,
+      [weak = weak_from_this()] {
         if (const auto flight = weak.lock()) flight->progress();
       },
       refusal);
@@ -460,7 +466,8 @@ void Flight::leave_table() {
 
 // ---------------------------------------------------------------- readers
 
-FlightReader::FlightReader(WorkerServices& services, const cache::policy::FieldBlock& request_fields)
+FlightReader::FlightReader(WorkerServices& services,
+                           const cache::policy::FieldBlock& request_fields)
     : services_(services),
       fields_(request_fields),
       signal_(std::make_shared<Signal>(services.io)) {}
@@ -505,7 +512,8 @@ net::awaitable<Result<std::span<const std::span<const std::byte>>>> FlightReader
         for (const cache::ChunkPtr& chunk : flight.window_) {
           const std::uint64_t chunk_end = first + chunk->size();
           if (chunk_end > position_) {
-            const auto skip = position_ + given_bytes_ > first ? position_ + given_bytes_ - first : 0;
+            const auto skip =
+                position_ + given_bytes_ > first ? position_ + given_bytes_ - first : 0;
             held_.push_back(chunk);
             pieces_.push_back(std::span(*chunk).subspan(skip));
             given_bytes_ += pieces_.back().size();

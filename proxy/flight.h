@@ -21,14 +21,15 @@ class Flight;
 /// What a flight is started with.
 struct FlightPlan {
   cache::CacheKey primary;
-  cache::CacheKey key;               // the variant, where the primary key is known to vary
-  cache::policy::RequestFacts facts; // of the leader's request
-  cache::policy::FieldBlock fields;  // of the leader's request, for Vary
+  cache::CacheKey key;                // the variant, where the primary key is known to vary
+  cache::policy::RequestFacts facts;  // of the leader's request
+  cache::policy::FieldBlock fields;   // of the leader's request, for Vary
   OriginRequest request{};
-  bool shared = false;               // in the table: others may join, and the response may be kept
-  bool may_store = false;            // a private flight of a GET (conditional, or after a release) keeps too
-  bool counts_for_whole = false;     // a Range request: a storable 206 is a sighting of the whole object
-  cache::ObjectPtr vary_marker{};    // what is known of how the primary key varies; null: nothing
+  bool shared = false;     // in the table: others may join, and the response may be kept
+  bool may_store = false;  // a private flight of a GET (conditional, or after a release) keeps too
+  bool counts_for_whole =
+      false;  // a Range request: a storable 206 is a sighting of the whole object
+  cache::ObjectPtr vary_marker{};  // what is known of how the primary key varies; null: nothing
   std::shared_ptr<const cache::ObjectHead> stale{};  // what is being validated
   /// Takes the freshened head of what is being validated.
   std::function<void(const std::shared_ptr<const cache::ObjectHead>&)> refresh{};
@@ -87,26 +88,30 @@ class FlightReader {
   cache::policy::Storability storability_ = cache::policy::Storability::Storable;
   bool kept_ = false;
 
-  std::uint64_t position_ = 0;      // guarded by the flight's mutex: consumed so far
-  std::uint64_t given_bytes_ = 0;   // by the last next()
+  std::uint64_t position_ = 0;     // guarded by the flight's mutex: consumed so far
+  std::uint64_t given_bytes_ = 0;  // by the last next()
   std::vector<cache::ChunkPtr> held_;
   std::vector<std::span<const std::byte>> pieces_;
-  std::vector<std::byte> behind_;   // bytes read back from disk
+  std::vector<std::byte> behind_;  // bytes read back from disk
 };
 
-/// One fetch of one key from the origin, streamed to all who wait for it and to the cache. It belongs to no
-/// client. How its body is held:
+/// One fetch of one key from the origin, streamed to all who wait for it and to the cache. It
+/// belongs to no client. How its body is held:
 ///
-///   Whole    gathered in memory (up to Cache::whole_body_bytes_max), for everyone, then kept and, if
+///   Whole    gathered in memory (up to Cache::whole_body_bytes_max), for everyone, then kept and,
+///   if
 ///            admitted, written. Readers never slow it down.
-///   Filling  written to disk in parts as it comes; memory holds what is not on disk yet; slow readers read
+///   Filling  written to disk in parts as it comes; memory holds what is not on disk yet; slow
+///   readers read
 ///            behind it from disk. The origin is paused only while the writer is behind by
 ///            more than its reserve.
-///   Passing  kept nowhere; one reader (the leader), who sets the pace. Others are released: they fetch for
+///   Passing  kept nowhere; one reader (the leader), who sets the pace. Others are released: they
+///   fetch for
 ///            themselves.
 ///
-/// Threads: the origin's callbacks and begin() on the worker that started it; join() and the readers from any
-/// worker, through one mutex that is never held across a wait, a system call or a callback.
+/// Threads: the origin's callbacks and begin() on the worker that started it; join() and the
+/// readers from any worker, through one mutex that is never held across a wait, a system call or a
+/// callback.
 class Flight final : public std::enable_shared_from_this<Flight>, private OriginReceiver {
  public:
   Flight(WorkerServices& services, FlightPlan plan);
@@ -156,15 +161,15 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void end(OriginError error);
   void leave(FlightReader& reader);
   void consumed(FlightReader& reader, std::uint64_t bytes);
-  void progress();       // any thread: the writer wrote a part, failed, or committed
-  void look_after();     // owner's thread: after a reader or the writer moved
+  void progress();    // any thread: the writer wrote a part, failed, or committed
+  void look_after();  // owner's thread: after a reader or the writer moved
   void leave_table();
 
-  WorkerServices& services_;  // the starting worker's; not touched once done
-  FlightTable& flights_;      // outlives every worker
-  FlightPlan plan_;  // constant once begun
-  std::unique_ptr<OriginFetch> fetch_;  // owner's thread
-  std::shared_ptr<Flight> self_;        // while the fetch runs
+  WorkerServices& services_;                    // the starting worker's; not touched once done
+  FlightTable& flights_;                        // outlives every worker
+  FlightPlan plan_;                             // constant once begun
+  std::unique_ptr<OriginFetch> fetch_;          // owner's thread
+  std::shared_ptr<Flight> self_;                // while the fetch runs
   std::atomic<bool> keeping_forbidden_{false};  // relaxed: read once at the end
   WallTime request_sent_{};
   cache::ObjectPtr marker_;  // set in on_head before any reader can join the body; then constant
@@ -178,8 +183,8 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   cache::policy::Storability storability_ = cache::policy::Storability::Storable;
   std::optional<cache::Admitted> admitted_;
   std::deque<cache::ChunkPtr> window_;
-  std::uint64_t window_first_ = 0;  // body offset of the window's first byte
-  std::uint64_t end_ = 0;           // body bytes received
+  std::uint64_t window_first_ = 0;    // body offset of the window's first byte
+  std::uint64_t end_ = 0;             // body bytes received
   std::uint64_t reserved_bytes_ = 0;  // of the process's budget for whole bodies
   std::shared_ptr<cache::Fill> fill_;
   std::vector<cache::ChunkPtr> part_;  // gathered for the next part

@@ -14,8 +14,9 @@ namespace secondsight::proxy {
 
 class Flight;
 
-/// The flights under way, one per key in the whole process, and what goes with sharing them: which keys
-/// turned out uncacheable lately, and how much memory whole bodies may take together. Thread-safe.
+/// The flights under way, one per key in the whole process, and what goes with sharing them: which
+/// keys turned out uncacheable lately, and how much memory whole bodies may take together.
+/// Thread-safe.
 class FlightTable {
  public:
   /// Bytes that all Whole flights may hold together, before they are in the memory tier.
@@ -48,8 +49,8 @@ class FlightTable {
     Map flights;
   };
   std::array<Shard, kShards> shards_;
-  /// Direct-mapped and lossy: 32 bits of the key, 32 bits of seconds. A lost entry costs one line-up, a
-  /// false one costs one fetch that is not shared. Relaxed: entries stand alone.
+  /// Direct-mapped and lossy: 32 bits of the key, 32 bits of seconds. A lost entry costs one
+  /// line-up, a false one costs one fetch that is not shared. Relaxed: entries stand alone.
   std::array<std::atomic<std::uint64_t>, kUncacheableSlots> uncacheable_{};
   std::atomic<std::uint64_t> whole_bytes_{0};  // relaxed: a bound
 };

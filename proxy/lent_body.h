@@ -7,8 +7,9 @@
 
 namespace secondsight::proxy {
 
-/// A request body lent to a fetch. The fetch may be given up while a read of the client's connection is still
-/// under way; the connection is not to be used before that read has ended. One worker's thread.
+/// A request body lent to a fetch. The fetch may be given up while a read of the client's
+/// connection is still under way; the connection is not to be used before that read has ended. One
+/// worker's thread.
 class LentBody final : public BodySource {
  public:
   LentBody(BodySource& body, net::io_context& io)

@@ -10,8 +10,8 @@
 
 namespace secondsight::proxy {
 
-/// Wakes one coroutine on its own worker from any thread. Notifications that come while nobody waits are
-/// kept, several are one. Owned by its waiter and by whoever notifies it.
+/// Wakes one coroutine on its own worker from any thread. Notifications that come while nobody
+/// waits are kept, several are one. Owned by its waiter and by whoever notifies it.
 class Signal : public std::enable_shared_from_this<Signal> {
  public:
   explicit Signal(net::io_context& io) : io_(io), timer_(io) {}
@@ -32,8 +32,9 @@ class Signal : public std::enable_shared_from_this<Signal> {
 
  private:
   net::io_context& io_;
-  net::steady_timer timer_;           // never expires: cancelling it is the wake-up
-  std::atomic<bool> pending_{false};  // acq_rel on both sides: what was done before notify() is seen
+  net::steady_timer timer_;  // never expires: cancelling it is the wake-up
+  std::atomic<bool> pending_{
+      false};  // acq_rel on both sides: what was done before notify() is seen
 };
 
 }  // namespace secondsight::proxy

@@ -62,9 +62,9 @@ TEST(Exchange, PoliciesDecideWhatIsWritten) {
     const char* first;
     double objects_after_two;
   };
-  for (const Row& row : {Row{PolicyName::Always, "detail=always", 1},
-                         Row{PolicyName::Never, "detail=never", 0},
-                         Row{PolicyName::SecondSighting, "detail=first-sighting", 1}}) {
+  for (const Row& row :
+       {Row{PolicyName::Always, "detail=always", 1}, Row{PolicyName::Never, "detail=never", 0},
+        Row{PolicyName::SecondSighting, "detail=first-sighting", 1}}) {
     RoutedOrigin origin;
     origin.on("/a", ok(kFresh, "hello"));
     RunningProxy proxy(origin.url(), [&](Settings& s) { s.admission.policy = row.policy; });
@@ -76,8 +76,8 @@ TEST(Exchange, PoliciesDecideWhatIsWritten) {
 }
 
 TEST(Exchange, WhatMayNotBeKeptIsFetchedEachTimeAndNeverSighted) {
-  for (const char* fields :
-       {"Cache-Control: no-store\r\n", "Cache-Control: private\r\n", "Vary: *\r\nCache-Control: max-age=60\r\n", "X: y\r\n"}) {
+  for (const char* fields : {"Cache-Control: no-store\r\n", "Cache-Control: private\r\n",
+                             "Vary: *\r\nCache-Control: max-age=60\r\n", "X: y\r\n"}) {
     RoutedOrigin origin;
     origin.on("/a", ok(fields, "x"));
     RunningProxy proxy(origin.url());
@@ -91,7 +91,8 @@ TEST(Exchange, AgeGrowsAndTheStaleIsValidated) {
   RoutedOrigin origin;
   origin.on("/a", [](const std::string& request) -> std::string {
     if (request.find("If-None-Match: \"v1\"") != std::string::npos)
-      return "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nCache-Control: max-age=100\r\nX-New: yes\r\n\r\n";
+      return "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nCache-Control: max-age=100\r\nX-New: "
+             "yes\r\n\r\n";
     return ok("Cache-Control: max-age=60\r\nETag: \"v1\"\r\n", "hello");
   });
   RunningProxy proxy(origin.url());
@@ -103,7 +104,8 @@ TEST(Exchange, AgeGrowsAndTheStaleIsValidated) {
   EXPECT_EQ(validated.status, 200);
   EXPECT_EQ(validated.body, "hello");
   EXPECT_EQ(validated.field("X-New"), "yes") << "the 304 freshens the stored head";
-  EXPECT_EQ(validated.field("Cache-Status").substr(0, 43), "secondsight; fwd=stale; fwd-status=304; ttl");
+  EXPECT_EQ(validated.field("Cache-Status").substr(0, 43),
+            "secondsight; fwd=stale; fwd-status=304; ttl");
   proxy.clock.advance(seconds{90});
   EXPECT_TRUE(says(proxy.get("/a"), "hit")) << "its lifetime is the 304's";
   EXPECT_EQ(origin.count("/a"), 2U);
@@ -155,7 +157,8 @@ TEST(Exchange, VariantsAreKeptApartAndSurviveARestart) {
   RoutedOrigin origin;
   origin.on("/v", [](const std::string& request) {
     const bool german = request.find("Accept-Language: de") != std::string::npos;
-    return ok("Cache-Control: max-age=600\r\nVary: Accept-Language\r\n", german ? "hallo" : "hello");
+    return ok("Cache-Control: max-age=600\r\nVary: Accept-Language\r\n",
+              german ? "hallo" : "hello");
   });
   RunningProxy proxy(origin.url());
   for (int i = 0; i < 3; ++i) {
@@ -265,7 +268,8 @@ TEST(Exchange, RequestBodiesReachTheOrigin) {
   const std::string body(300'000, 'b');
   EXPECT_EQ(proxy.send("PUT", "/in", {}, body).body, "300000");
   RawClient client(proxy.port());
-  client.send("POST /in HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  client.send(
+      "POST /in HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
   EXPECT_EQ(client.read_response("POST").status, 200);
 }
 
@@ -293,7 +297,8 @@ TEST(Exchange, ASilentOriginGives504) {
   client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
   while (origin.requests().empty()) {
   }
-  // The worker's tick notices; it may come before the fetch is noted, so time goes on until it does.
+  // The worker's tick notices; it may come before the fetch is noted, so time goes on until it
+  // does.
   std::string answer;
   for (int i = 0; i < 2000 && answer.empty(); ++i) {
     proxy.clock.advance(seconds{31});
@@ -306,7 +311,8 @@ TEST(Exchange, ATruncatedBodyIsCutAndNeverStored) {
   for (const PolicyName policy : {PolicyName::Always, PolicyName::SecondSighting}) {
     ScriptedOrigin origin([](OriginConnection& connection) {
       if (connection.read_request().empty()) return;
-      connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\nCache-Control: max-age=60\r\n\r\nshort");
+      connection.send(
+          "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nCache-Control: max-age=60\r\n\r\nshort");
     });
     RunningProxy proxy(origin.url(), [&](Settings& s) { s.admission.policy = policy; });
     for (int i = 0; i < 3; ++i) {

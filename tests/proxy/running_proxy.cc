@@ -47,7 +47,9 @@ RunningProxy::RunningProxy(const std::string& origin_url, const Change& change,
   start(std::move(files));
 }
 
-RunningProxy::~RunningProxy() { stop(); }
+RunningProxy::~RunningProxy() {
+  stop();
+}
 
 void RunningProxy::start(std::unique_ptr<cache::log::FileSystem> files) {
   server_ = std::make_unique<Server>(settings_, clock, std::move(files));
@@ -65,7 +67,9 @@ void RunningProxy::restart() {
   start(nullptr);
 }
 
-std::uint16_t RunningProxy::port() const { return server_->endpoints().front().port(); }
+std::uint16_t RunningProxy::port() const {
+  return server_->endpoints().front().port();
+}
 
 RawResponse RunningProxy::get(std::string_view target, std::string_view more) const {
   return send("GET", target, more);

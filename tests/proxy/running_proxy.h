@@ -36,8 +36,8 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-/// The whole proxy in this process: real sockets, real threads, a disk cache in a folder of its own, time
-/// by hand.
+/// The whole proxy in this process: real sockets, real threads, a disk cache in a folder of its
+/// own, time by hand.
 class RunningProxy {
  public:
   using Change = std::function<void(Settings&)>;
@@ -70,8 +70,8 @@ class RunningProxy {
   std::unique_ptr<Server> server_;
 };
 
-/// An origin that answers by target; every answer is "HTTP/1.1 ..." bytes, sent as they are. Unknown
-/// targets get 404 with "Cache-Control: no-store".
+/// An origin that answers by target; every answer is "HTTP/1.1 ..." bytes, sent as they are.
+/// Unknown targets get 404 with "Cache-Control: no-store".
 class RoutedOrigin {
  public:
   /// Makes the answer from the whole request as it came.

@@ -430,7 +430,15 @@ void Flight::consumed(FlightReader& reader, std::uint64_t bytes) {
 }
 
 void Flight::progress() {
-  net::post(services_.io, [self = shared_from_this()] { self->look_after(); });
+  {
+    const std::lock_guard lock(mutex_);
+    if (!done_) {  // so its worker stands: cancel() comes before the worker's end and waits here
+      net::post(services_.io, [self = shared_from_this()] { self->look_after(); });
+      return;
+    }
+    if (!fill_ || !(fill_->committed() || fill_->failed())) return;
+  }
+  leave_table();
 }
 
 void Flight::look_after() {

@@ -28,6 +28,16 @@ TEST(FlightTable, RemembersUncacheableKeysForAWhile) {
   EXPECT_FALSE(table.is_uncacheable(key, kNow));
 }
 
+TEST(FlightTable, CountsInvalidationsByKey) {
+  FlightTable table;
+  const admission::Fingerprint key{1, 2};
+  const auto before = table.invalidations(key);
+  table.note_invalidated({1, 3});
+  EXPECT_EQ(table.invalidations(key), before);
+  table.note_invalidated(key);
+  EXPECT_NE(table.invalidations(key), before);
+}
+
 TEST(FlightTable, WholeBodiesStayWithinTheirBudget) {
   FlightTable table;
   std::vector<std::thread> threads;

@@ -291,6 +291,68 @@ TEST(Flight, EachGetsTheVariantItAskedFor) {
   EXPECT_EQ(origin.requests().size(), 3U);
 }
 
+TEST(Flight, WhatAnUnsafeRequestOvertakesIsNotKept) {
+  struct Row {
+    const char* what;
+    const char* vary;
+    const char* more;  // of the request that is overtaken
+    std::size_t bytes;
+    bool in_the_body;  // or before the head
+  };
+  for (const Row& row :
+       {Row{"shared", "", "", 10, false}, Row{"shared, in the body", "", "", 10'000, true},
+        Row{"of a known variant", "Vary: A\r\n", "A: 1\r\n", 10, false},
+        Row{"alone", "", "Cache-Control: no-cache\r\n", 10, false},
+        Row{"a fill", "", "", 3'000'000, true}}) {
+    SCOPED_TRACE(row.what);
+    const std::string old_body = body_of(row.bytes, 1);
+    const std::string new_body = body_of(row.bytes, 2);
+    const std::string fields = "Cache-Control: max-age=60\r\n" + std::string(row.vary);
+    std::atomic<int> gets{0};
+    ScriptedOrigin origin([&](OriginConnection& connection) {
+      for (;;) {
+        const std::string request = connection.read_request();
+        if (request.empty()) return;
+        if (request.starts_with("POST")) {
+          connection.send(ok("", "done"));
+        } else if (request.find("A: 2") != std::string::npos) {
+          connection.send(ok(fields, "other"));  // makes the resource known to vary
+        } else if (gets++ > 0) {
+          connection.send(ok(fields, new_body));
+        } else {
+          const std::string answer = ok(fields, old_body);
+          const std::size_t first = row.in_the_body ? answer.size() / 2 : 0;
+          connection.send(answer.substr(0, first));
+          connection.checkpoint();
+          connection.send(answer.substr(first));
+        }
+      }
+    });
+    RunningProxy proxy(origin.url(), [](Settings& s) {
+      always(s);
+      large_disk(s);
+    });
+    if (*row.vary != '\0') proxy.get("/a", "A: 2\r\n");
+    const auto overtaken = ask(proxy, "/a", row.more);
+    std::string head;
+    if (row.in_the_body) head = overtaken->read_until("\r\n\r\n");
+    ASSERT_TRUE(eventually([&] { return origin.at_checkpoint() == 1; }));
+    EXPECT_EQ(proxy.send("POST", "/a", {}, "x").body, "done");
+    EXPECT_TRUE(proxy.get("/a", row.more).body == new_body) << "joined what began before";
+    origin.release();
+    if (row.in_the_body) {
+      EXPECT_TRUE(overtaken->read_exactly(row.bytes) == old_body);
+    } else {
+      EXPECT_TRUE(overtaken->read_response().body == old_body);
+    }
+    ASSERT_TRUE(eventually([&] { return proxy.metric("secondsight_flights") == 0; }));
+    proxy.drain();
+    const std::string_view plain = std::string_view(row.more).starts_with("Cache") ? "" : row.more;
+    EXPECT_TRUE(proxy.get("/a", plain).body == new_body);
+    EXPECT_EQ(proxy.metric("secondsight_writer_queue_bytes"), 0);
+  }
+}
+
 TEST(Flight, AllReadersAreCutWhenTheOriginDiesInTheBody) {
   const std::string body = body_of(8_MiB);
   for (const std::size_t bytes : {std::size_t{300'000}, std::size_t{8_MiB}}) {

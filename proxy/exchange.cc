@@ -402,7 +402,11 @@ bool Exchange::take_off(FlightReader& reader, FlightPlan plan) {
   auto fresh = std::make_shared<Flight>(services_, std::move(plan));
   if (shared) {
     const CacheKey& key = fresh->table_key();
-    const auto flight = services_.flights.find_or_add(key.fingerprint(), fresh);
+    auto flight = services_.flights.find_or_add(key.fingerprint(), fresh);
+    if (flight != fresh && flight->is_outdated()) {
+      services_.flights.remove(key.fingerprint(), *flight);
+      flight = services_.flights.find_or_add(key.fingerprint(), fresh);
+    }
     if (flight != fresh) {
       if (flight->table_key().text() == key.text() && flight->join(reader)) {
         services_.counters.collapsed.add();
@@ -521,7 +525,7 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
 }
 
 net::awaitable<void> Exchange::invalidate(const CacheKey& primary) {
-  if (const auto flight = services_.flights.find(primary.fingerprint())) flight->forbid_keeping();
+  services_.flights.note_invalidated(primary.fingerprint());
   Found found{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
   found.object = services_.cache.find_in_memory(primary);
   if (const auto entry = services_.cache.find_on_disk(primary);

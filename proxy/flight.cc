@@ -10,7 +10,6 @@
 #include "config/check.h"
 #include "proxy/counters.h"
 #include "proxy/disk_pool.h"
-#include "proxy/flight_table.h"
 #include "proxy/response.h"
 
 namespace secondsight::proxy {
@@ -33,7 +32,10 @@ std::vector<cache::ChunkPtr> joined(const std::deque<cache::ChunkPtr>& pieces,
 }  // namespace
 
 Flight::Flight(WorkerServices& services, FlightPlan plan)
-    : services_(services), flights_(services.flights), plan_(std::move(plan)) {}
+    : services_(services),
+      flights_(services.flights),
+      plan_(std::move(plan)),
+      invalidations_(flights_.invalidations(plan_.primary.fingerprint())) {}
 
 Flight::~Flight() {
   flights_.release_whole(reserved_bytes_);
@@ -55,7 +57,8 @@ void Flight::begin(FlightReader* leader) {
 
 bool Flight::join(FlightReader& reader) {
   const std::lock_guard lock(mutex_);
-  if (mode_ == Mode::Passing || mode_ == Mode::Ended || !plan_.shared) return false;
+  if (mode_ == Mode::Passing || mode_ == Mode::Ended || !plan_.shared || is_outdated())
+    return false;
   if (mode_ == Mode::Filling && window_first_ > 0 && !fill_->has_beginning()) return false;
   reader.flight_ = shared_from_this();
   readers_.push_back(&reader);
@@ -148,22 +151,26 @@ OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
 void Flight::on_done(OriginError error) {
   if (error != OriginError::None) return end(error);
   bool whole = false;
+  bool committing = false;
   bool released = false;
   {
     const std::lock_guard lock(mutex_);
     if (mode_ == Mode::Whole) whole = true;
-    if (mode_ == Mode::Filling && !keeping_forbidden_.load(std::memory_order_relaxed) &&
-        !fill_->failed()) {
+    if (mode_ == Mode::Filling && !is_outdated() && !fill_->failed()) {
       if (part_bytes_ > 0) hand_over_part();
       if (marker_) services_.cache.persist_marker(marker_);
       services_.cache.commit(fill_, head_);
-      committing_ = true;
+      committing_ = committing = true;
     } else {
       give_up_fill();
       released = true;
     }
   }
-  if (whole && !keeping_forbidden_.load(std::memory_order_relaxed)) keep_whole();
+  if (whole && !is_outdated()) {
+    keep_whole();
+    take_back_if_outdated(*stored_key_);
+  }
+  if (committing) take_back_if_outdated(*stored_key_);
   if (released) leave_table();  // after it can be found in the cache
   {
     const std::lock_guard lock(mutex_);
@@ -186,11 +193,11 @@ void Flight::handle_not_modified(const OriginHead& head) {
       cache::policy::read_facts(fresh->status, fresh->fields, fresh->times.response_received);
   fresh->facts.date = received->facts.date;
   fresh->times = received->times;  // with the 304's own Age
-  if (cache::policy::storability(plan_.facts, fresh->facts) != Storability::Storable ||
-      keeping_forbidden_.load(std::memory_order_relaxed)) {
+  if (cache::policy::storability(plan_.facts, fresh->facts) != Storability::Storable) {
     services_.cache.invalidate(plan_.primary, plan_.vary_marker, services_.clock.wall());
-  } else if (plan_.refresh) {
+  } else if (plan_.refresh && !is_outdated()) {
     plan_.refresh(fresh);
+    take_back_if_outdated(plan_.key);
   }
   const std::lock_guard lock(mutex_);
   head_ = std::move(fresh);
@@ -274,7 +281,7 @@ void Flight::choose_mode() {
 }
 
 bool Flight::start_filling() {
-  if (!admitted_) return false;
+  if (!admitted_ || is_outdated()) return false;
   cache::Detail refusal = cache::Detail::None;
   fill_ = services_.cache.begin_fill(
       *admitted_, *stored_key_,
@@ -323,8 +330,8 @@ void Flight::deliver_head(FlightReader& reader) {
   reader.head_ = head_;
   reader.content_length_ = content_length_;
   reader.storability_ = storability_;
-  reader.kept_ = mode_ == Mode::Filling ||
-                 (mode_ == Mode::Whole && (admitted_ || services_.settings.cache.memory_bytes > 0));
+  const bool in_memory = admitted_ || services_.settings.cache.memory_bytes > 0;
+  reader.kept_ = !is_outdated() && (mode_ == Mode::Filling || (mode_ == Mode::Whole && in_memory));
 }
 
 void Flight::release(FlightReader& reader) {
@@ -405,6 +412,12 @@ void Flight::keep_whole() {
   services_.cache.keep(object, admitted ? cache::Newcomer::SeenBefore : cache::Newcomer::First);
 }
 
+/// After it was handed to the cache: an unsafe request that came meanwhile may have found nothing
+/// there to forget.
+void Flight::take_back_if_outdated(const cache::CacheKey& key) {
+  if (is_outdated()) services_.cache.invalidate(key, nullptr, services_.clock.wall());
+}
+
 void Flight::leave(FlightReader& reader) {
   bool abandoned = false;
   {
@@ -431,7 +444,15 @@ void Flight::consumed(FlightReader& reader, std::uint64_t bytes) {
 }
 
 void Flight::progress() {
-  net::post(services_.io, [self = shared_from_this()] { self->look_after(); });
+  {
+    const std::lock_guard lock(mutex_);
+    if (!done_) {  // so its worker stands: cancel() comes before the worker's end and waits here
+      net::post(services_.io, [self = shared_from_this()] { self->look_after(); });
+      return;
+    }
+    if (!fill_ || !(fill_->committed() || fill_->failed())) return;
+  }
+  leave_table();
 }
 
 void Flight::look_after() {

@@ -10,6 +10,7 @@
 
 #include "cache/cache.h"
 #include "cache/policy/freshness.h"
+#include "proxy/flight_table.h"
 #include "proxy/origin.h"
 #include "proxy/services.h"
 #include "proxy/signal.h"
@@ -125,8 +126,11 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void fly_alone() noexcept { plan_.shared = false; }
   /// Its worker ends: the fetch is given up, everyone who waits is released.
   void cancel();
-  /// An unsafe request changed the resource: whatever comes is not kept.
-  void forbid_keeping() noexcept { keeping_forbidden_.store(true, std::memory_order_relaxed); }
+  /// An unsafe request changed the resource since: whatever comes is not kept, and not for who asks
+  /// from now on.
+  bool is_outdated() const noexcept {
+    return flights_.invalidations(plan_.primary.fingerprint()) != invalidations_;
+  }
 
   const cache::CacheKey& table_key() const noexcept { return plan_.key; }
 
@@ -157,6 +161,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   bool is_abandoned() const;
 
   void keep_whole();
+  void take_back_if_outdated(const cache::CacheKey& key);
   void handle_not_modified(const OriginHead& head);
   void end(OriginError error);
   void leave(FlightReader& reader);
@@ -165,12 +170,12 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void look_after();  // owner's thread: after a reader or the writer moved
   void leave_table();
 
-  WorkerServices& services_;                    // the starting worker's; not touched once done
-  FlightTable& flights_;                        // outlives every worker
-  FlightPlan plan_;                             // constant once begun
-  std::unique_ptr<OriginFetch> fetch_;          // owner's thread
-  std::shared_ptr<Flight> self_;                // while the fetch runs
-  std::atomic<bool> keeping_forbidden_{false};  // relaxed: read once at the end
+  WorkerServices& services_;            // the starting worker's; not touched once done
+  FlightTable& flights_;                // outlives every worker
+  FlightPlan plan_;                     // constant once begun
+  std::unique_ptr<OriginFetch> fetch_;  // owner's thread
+  std::shared_ptr<Flight> self_;        // while the fetch runs
+  const std::uint32_t invalidations_;   // as they were when this was made
   WallTime request_sent_{};
   cache::ObjectPtr marker_;  // set in on_head before any reader can join the body; then constant
 

@@ -23,13 +23,6 @@ std::shared_ptr<Flight> FlightTable::find_or_add(const admission::Fingerprint& k
   return shard.flights.try_emplace(key, fresh).first->second;
 }
 
-std::shared_ptr<Flight> FlightTable::find(const admission::Fingerprint& key) const {
-  const Shard& shard = shards_[shard_of(key)];
-  const std::lock_guard lock(shard.mutex);
-  const auto found = shard.flights.find(key);
-  return found == shard.flights.end() ? nullptr : found->second;
-}
-
 void FlightTable::remove(const admission::Fingerprint& key, const Flight& flight) {
   std::shared_ptr<Flight> last;  // let go outside the lock
   Shard& shard = shards_[shard_of(key)];

@@ -27,7 +27,6 @@ class FlightTable {
   /// The flight of that key, or `fresh` (made by the caller), which is then the one.
   std::shared_ptr<Flight> find_or_add(const admission::Fingerprint& key,
                                       const std::shared_ptr<Flight>& fresh);
-  std::shared_ptr<Flight> find(const admission::Fingerprint& key) const;
   /// Only if it is that flight.
   void remove(const admission::Fingerprint& key, const Flight& flight);
   std::uint64_t count() const;
@@ -36,12 +35,23 @@ class FlightTable {
   void note_cacheable(const admission::Fingerprint& key) noexcept;
   bool is_uncacheable(const admission::Fingerprint& key, SteadyTime now) const noexcept;
 
+  /// An unsafe request changed the resource of that primary key: flights that began before are
+  /// outdated. Call it before the cache is asked to forget.
+  void note_invalidated(const admission::Fingerprint& primary) noexcept {
+    ++invalidations_[primary.low % kInvalidationSlots];
+  }
+  /// Changes when the primary key is invalidated (and, rarely, when another is).
+  std::uint32_t invalidations(const admission::Fingerprint& primary) const noexcept {
+    return invalidations_[primary.low % kInvalidationSlots];
+  }
+
   bool reserve_whole(std::uint64_t bytes) noexcept;
   void release_whole(std::uint64_t bytes) noexcept;
 
  private:
   static constexpr std::size_t kShards = 64;
   static constexpr std::size_t kUncacheableSlots = 8192;
+  static constexpr std::size_t kInvalidationSlots = 8192;
   using Map = boost::unordered_flat_map<admission::Fingerprint, std::shared_ptr<Flight>,
                                         admission::FingerprintHash>;
   struct alignas(64) Shard {
@@ -52,6 +62,8 @@ class FlightTable {
   /// Direct-mapped and lossy: 32 bits of the key, 32 bits of seconds. A lost entry costs one
   /// line-up, a false one costs one fetch that is not shared. Relaxed: entries stand alone.
   std::array<std::atomic<std::uint64_t>, kUncacheableSlots> uncacheable_{};
+  /// Keys that share a slot cost each other one response that is not kept.
+  std::array<std::atomic<std::uint32_t>, kInvalidationSlots> invalidations_{};
   std::atomic<std::uint64_t> whole_bytes_{0};  // relaxed: a bound
 };
 

@@ -1,0 +1,52 @@
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "tests/proxy/flight_fixture.h"
+#include "tests/support/gated_file_system.h"
+#include "tests/support/sim_file_system.h"
+
+namespace secondsight::proxy::test {
+namespace {
+
+using namespace literals;
+using secondsight::test::DiskGate;
+using secondsight::test::GatedFileSystem;
+using secondsight::test::SimFileSystem;
+using Clients = std::vector<std::unique_ptr<RawClient>>;
+
+/// No memory tier, so that every body above 256 KiB is a fill; parts of 1 MiB.
+void fill_all(Settings& s) {
+  s.admission.policy = PolicyName::Always;
+  s.cache.disk_bytes = 256_MiB;
+  s.cache.memory_bytes = 0;
+}
+
+TEST(FlightEnd, AFillMayBeCommittedAfterItsWorkerIsGone) {
+  const std::string body = body_of(1'500'000);  // two parts: less than what makes the origin wait
+  ScriptedOrigin origin([&](OriginConnection& connection) {
+    for (;;) {
+      const std::string request = connection.read_request();
+      if (request.empty()) return;
+      if (!request.starts_with("GET /f")) return connection.checkpoint();
+      connection.send(ok(kFresh, body));
+    }
+  });
+  const auto gate = std::make_shared<DiskGate>();
+  RunningProxy proxy(origin.url(), fill_all,
+                     std::make_unique<GatedFileSystem>(std::make_unique<SimFileSystem>(1), gate));
+  Clients waiting;  // cut when their worker is destroyed
+  for (int i = 0; i < 16; ++i) waiting.push_back(ask(proxy, "/w" + std::to_string(i)));
+  gate->close();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(proxy.get("/f" + std::to_string(i)).body == body);
+  gate->wait_for_writer();
+  std::thread opener([&] {
+    for (const auto& client : waiting) EXPECT_TRUE(client->wait_closed());
+    gate->open();
+  });
+  proxy.stop();
+  opener.join();
+}
+
+}  // namespace
+}  // namespace secondsight::proxy::test

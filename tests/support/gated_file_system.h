@@ -1,0 +1,98 @@
+#pragma once
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cache/log/file_system.h"
+
+namespace secondsight::test {
+
+/// Where writes of a GatedFileSystem wait while it is closed. Thread-safe.
+class DiskGate {
+ public:
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    closed_ = false;
+    change_.notify_all();
+  }
+  /// Blocks until a write waits.
+  void wait_for_writer() {
+    std::unique_lock lock(mutex_);
+    change_.wait(lock, [this] { return waiting_ > 0; });
+  }
+
+ private:
+  friend class GatedFileSystem;
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    change_.notify_all();
+    change_.wait(lock, [this] { return !closed_; });
+    --waiting_;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable change_;
+  bool closed_ = false;
+  int waiting_ = 0;
+};
+
+/// Another file system whose writes stop while the gate is closed: a disk that hangs. Reads and
+/// everything else pass.
+class GatedFileSystem final : public cache::log::FileSystem {
+ public:
+  GatedFileSystem(std::unique_ptr<cache::log::FileSystem> disk, std::shared_ptr<DiskGate> gate)
+      : disk_(std::move(disk)), gate_(std::move(gate)) {}
+
+  Result<std::unique_ptr<cache::log::File>> create(std::string_view name) override {
+    return gated(disk_->create(name));
+  }
+  Result<std::unique_ptr<cache::log::File>> open(std::string_view name) override {
+    return gated(disk_->open(name));
+  }
+  Result<std::vector<std::string>> list() const override { return disk_->list(); }
+  Result<> remove(std::string_view name) override { return disk_->remove(name); }
+  Result<> sync_directory() override { return disk_->sync_directory(); }
+
+ private:
+  using Bytes = std::span<const std::byte>;
+  class GatedFile final : public cache::log::File {
+   public:
+    GatedFile(std::unique_ptr<cache::log::File> file, std::shared_ptr<DiskGate> gate)
+        : file_(std::move(file)), gate_(std::move(gate)) {}
+    Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out,
+                                cache::log::ReadMode mode) const override {
+      return file_->read_at(offset, out, mode);
+    }
+    Result<> write_at(std::uint64_t offset, std::span<const Bytes> pieces) override {
+      gate_->pass();
+      return file_->write_at(offset, pieces);
+    }
+    Result<> reserve(std::uint64_t size_bytes) override { return file_->reserve(size_bytes); }
+    Result<> sync() override { return file_->sync(); }
+    Result<std::uint64_t> size() const override { return file_->size(); }
+
+   private:
+    std::unique_ptr<cache::log::File> file_;
+    std::shared_ptr<DiskGate> gate_;
+  };
+
+  Result<std::unique_ptr<cache::log::File>> gated(Result<std::unique_ptr<cache::log::File>> file) {
+    if (!file) return file.error();
+    return std::unique_ptr<cache::log::File>(std::make_unique<GatedFile>(std::move(*file), gate_));
+  }
+
+  std::unique_ptr<cache::log::FileSystem> disk_;
+  std::shared_ptr<DiskGate> gate_;
+};
+
+}  // namespace secondsight::test

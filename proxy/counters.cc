@@ -11,6 +11,9 @@ std::string_view to_string(Outcome o) noexcept {
 ProxyCounters::ProxyCounters(Metrics& metrics)
     : collapsed(metrics.counter("secondsight_collapsed_requests_total",
                                 "Requests answered by a fetch that another request had started.")),
+      continued_bodies(metrics.counter("secondsight_continued_responses_total",
+                                       "Responses whose stored body was lost under the reader and "
+                                       "went on from the origin.")),
       cut_bodies(metrics.counter("secondsight_cut_responses_total",
                                  "Responses cut short because the origin's body was.")),
       sent_bytes(metrics.counter("secondsight_sent_body_bytes_total",

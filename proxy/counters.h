@@ -24,9 +24,11 @@ struct ProxyCounters {
   explicit ProxyCounters(Metrics& metrics);
   void count(Outcome outcome) noexcept { requests[static_cast<std::size_t>(outcome)]->add(); }
   std::array<Counter*, kOutcomeCount> requests;
-  Counter& collapsed;   // requests that shared another's fetch
-  Counter& cut_bodies;  // responses cut because the origin's body was
-  Counter& sent_bytes;  // body bytes to clients
+  Counter& collapsed;  // requests that shared another's fetch
+  Counter&
+      continued_bodies;  // stored bodies that were lost under a reader and went on from the origin
+  Counter& cut_bodies;   // responses cut because the origin's body was
+  Counter& sent_bytes;   // body bytes to clients
 };
 
 }  // namespace secondsight::proxy

@@ -13,6 +13,7 @@
 #include "proxy/access_log.h"
 #include "proxy/disk_pool.h"
 #include "proxy/flight_table.h"
+#include "proxy/rest_of_body.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -319,8 +320,8 @@ net::awaitable<void> Exchange::send_memory_body(const cache::Object& object,
   co_await sink_.finish();
 }
 
-/// No: not even the first slice could be read, nothing was sent. Later damage cuts the response: a
-/// wrong byte is never sent.
+/// No: not even the first slice could be read, nothing was sent. What is lost later is asked of the
+/// origin, or the response is cut: a wrong byte is never sent.
 net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found,
                                                           const ResponseSink::Head& head,
                                                           policy::ByteRange range) {
@@ -333,6 +334,7 @@ net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found,
     const std::span<std::byte> out = std::span(slice).first(size);
     if (const auto read = co_await read_slice(found, offset, out); !read) {
       if (!begun) co_return Served::No;
+      if (co_await send_rest(*found.head(), offset, range.first + range.size)) break;
       services_.counters.cut_bodies.add();
       sink_.abort();
       co_return Served::Yes;
@@ -458,6 +460,9 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
     }
     const auto pieces = co_await reader.next();
     if (!pieces) {
+      // The origin's body is whole so far, but what this reader still needs of it left the disk.
+      const bool is_lost_here = reader.error() == OriginError::None;
+      if (is_lost_here && co_await send_rest(*head, body_bytes_, reader.content_length())) break;
       services_.counters.cut_bodies.add();
       sink_.abort();
       co_return finish(outcome);
@@ -468,6 +473,32 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
   }
   co_await sink_.finish();
   finish(outcome);
+}
+
+net::awaitable<bool> Exchange::send_rest(const cache::ObjectHead& head, std::uint64_t first,
+                                         std::optional<std::uint64_t> end) {
+  const CacheKey key =
+      CacheKey::primary("http", request_.host, request_.target, services_.cache.seed());
+  OriginRequest request{.method = request_.method,
+                        .target = request_.target,
+                        .fields = forwarded_fields(request_),
+                        .body = nullptr,
+                        .content_length = std::nullopt};
+  RestOfBody rest(services_, key, std::move(request), request_.fields, head, first, end);
+  if (!co_await rest.open()) co_return false;
+  services_.counters.continued_bodies.add();
+  std::uint64_t left_bytes = end ? *end - first : UINT64_MAX;
+  while (left_bytes > 0) {
+    const auto pieces = co_await rest.next();
+    if (!pieces) co_return false;
+    if (pieces->empty()) break;
+    if (const auto sent = co_await sink_.write(*pieces); !sent) co_return false;
+    for (const auto& piece : *pieces) {
+      note_sent(piece.size());
+      left_bytes -= std::min<std::uint64_t>(left_bytes, piece.size());
+    }
+  }
+  co_return true;
 }
 
 /// A stale response instead of an error, where it may be. RFC 5861 4, RFC 9111 4.2.4.

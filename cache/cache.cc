@@ -298,7 +298,7 @@ void Cache::invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTim
     const ObjectPtr fresh = make_marker(primary, marker->head->facts.vary, now);
     keep(fresh, Newcomer::SeenBefore);
     persist_marker(fresh);
-  } else if (writer_ && (index_.find(primary.fingerprint()) || writer_->find_pending(primary))) {
+  } else if (writer_ && (index_.find(primary.fingerprint()) || writer_->is_on_its_way(primary))) {
     writer_->remove(primary);
   }
 }

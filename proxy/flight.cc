@@ -121,7 +121,20 @@ void Flight::on_head(OriginHead&& head) {
 }
 
 OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
-  const std::lock_guard lock(mutex_);
+  bool abandoned = false;
+  Flow flow = Flow::Go;
+  {
+    const std::lock_guard lock(mutex_);
+    take_body(bytes);
+    abandoned = is_abandoned();  // it outgrew what can be kept, and nobody reads it
+    paused_ = should_pause();
+    if (paused_) flow = Flow::Pause;
+  }
+  if (abandoned) end(OriginError::Cancelled);
+  return flow;
+}
+
+void Flight::take_body(std::span<const std::byte> bytes) {
   const std::size_t chunk_bytes_max =
       mode_ == Mode::Filling ? services_.cache.fill_part_bytes() : bytes.size();
   while (!bytes.empty()) {
@@ -142,9 +155,7 @@ OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
     }
   }
   trim();
-  paused_ = should_pause();
   notify_readers();
-  return paused_ ? Flow::Pause : Flow::Go;
 }
 
 void Flight::on_done(OriginError error) {

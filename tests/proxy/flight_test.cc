@@ -234,6 +234,25 @@ TEST(Flight, BodiesOfUnknownLengthAreKeptLikeOthers) {
   }
 }
 
+TEST(Flight, WhatOutgrowsMemoryIsNotFetchedForNobody) {
+  const std::string piece = chunked(body_of(64_KiB), 64_KiB).substr(0, 7 + 64_KiB + 2);
+  std::atomic<bool> was_given_up{false};
+  ScriptedOrigin origin([&](OriginConnection& connection) {
+    if (connection.read_request().empty()) return;
+    connection.send(chunked_head(kFresh) + piece);
+    connection.checkpoint();
+    while (connection.send(piece)) {
+    }  // a stream without an end
+    was_given_up = true;
+  });
+  RunningProxy proxy(origin.url());
+  const auto client = ask(proxy, "/a");
+  EXPECT_NE(client->read_until("\r\n\r\n"), "");
+  client->reset();
+  origin.release();
+  EXPECT_TRUE(eventually([&] { return was_given_up.load(); }));
+}
+
 TEST(Flight, ATruncatedChunkedBodyIsNeverKept) {
   for (const std::size_t bytes : {std::size_t{3'000}, std::size_t{2'000'000}}) {
     std::string framed = chunked_head(kFresh) + chunked(body_of(bytes), 1'000);

@@ -145,14 +145,20 @@ void Flight::take_body(std::span<const std::byte> bytes) {
     end_ += chunk->size();
     if (mode_ == Mode::Filling) gather(chunk);
   }
-  if (mode_ == Mode::Whole && end_ > reserved_bytes_) {
-    // The length was not announced: the reservation grows with the body, as long as it may.
-    const std::uint64_t more = std::max<std::uint64_t>(end_ - reserved_bytes_, 64U << 10);
-    if (end_ <= services_.cache.whole_body_bytes_max() && flights_.reserve_whole(more)) {
+  // Of a length that was not announced.
+  const std::uint64_t whole_bytes_max = services_.cache.whole_body_bytes_max();
+  if (mode_ == Mode::Whole && (end_ > reserved_bytes_ || end_ > whole_bytes_max)) {
+    // The reservation grows with the body, as long as it may.
+    const std::uint64_t more =
+        std::max<std::uint64_t>(end_ - std::min(end_, reserved_bytes_), 64U << 10);
+    if (end_ <= whole_bytes_max && flights_.reserve_whole(more)) {
       reserved_bytes_ += more;
     } else if (!start_filling()) {
       start_passing();
     }
+  } else if (mode_ == Mode::Filling && end_ > services_.cache.stored_body_bytes_max()) {
+    give_up_fill();
+    start_passing();
   }
   trim();
   notify_readers();
@@ -278,8 +284,7 @@ bool Flight::count_sighting(FlightReader& reader) {
 
 void Flight::choose_mode() {
   const bool storable = storability_ == Storability::Storable;
-  if (!storable || content_length_.value_or(0) > services_.cache.max_object())
-    return start_passing();
+  if (!storable) return start_passing();
   const std::uint64_t expected_bytes = content_length_.value_or(0);
   if (expected_bytes <= services_.cache.whole_body_bytes_max() &&
       flights_.reserve_whole(expected_bytes)) {
@@ -291,7 +296,8 @@ void Flight::choose_mode() {
 }
 
 bool Flight::start_filling() {
-  if (!admitted_ || is_outdated()) return false;
+  const std::uint64_t bytes = std::max(end_, content_length_.value_or(0));
+  if (!admitted_ || is_outdated() || bytes > services_.cache.stored_body_bytes_max()) return false;
   cache::Detail refusal = cache::Detail::None;
   fill_ = services_.cache.begin_fill(
       *admitted_, *stored_key_,

@@ -234,6 +234,32 @@ TEST(Flight, BodiesOfUnknownLengthAreKeptLikeOthers) {
   }
 }
 
+TEST(Flight, ABodyThatOutgrowsWhatMayBeKeptIsPassedOn) {
+  struct Row {
+    std::uint64_t max_object, bytes;
+  };
+  // Within memory, in a fill, and more than half of the disk.
+  for (const Row& row : {Row{50'000, 100'000}, Row{1_MiB, 3_MiB}, Row{1_GiB, 10_MiB}}) {
+    SCOPED_TRACE(row.bytes);
+    const std::string body = body_of(row.bytes);
+    ScriptedOrigin origin([&](OriginConnection& connection) {
+      if (!connection.read_request().empty())
+        connection.send(chunked_head(kFresh) + chunked(body, 10'000));
+    });
+    RunningProxy proxy(origin.url(), [&](Settings& s) {
+      always(s);
+      s.cache.max_object = row.max_object;
+      s.cache.disk_bytes = 16_MiB;
+    });
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(proxy.get("/a").body == body);
+    EXPECT_EQ(origin.requests().size(), 2U);
+    proxy.drain();
+    EXPECT_EQ(proxy.metric("secondsight_index_objects"), 0);
+    EXPECT_EQ(proxy.metric("secondsight_memory_objects"), 0);
+    EXPECT_EQ(proxy.metric("secondsight_writer_queue_bytes"), 0);
+  }
+}
+
 TEST(Flight, WhatOutgrowsMemoryIsNotFetchedForNobody) {
   const std::string piece = chunked(body_of(64_KiB), 64_KiB).substr(0, 7 + 64_KiB + 2);
   std::atomic<bool> was_given_up{false};

@@ -306,7 +306,8 @@ bool Flight::start_filling() {
       },
       refusal);
   if (!fill_) {
-    for (FlightReader* reader : readers_) reader->detail_ = refusal;
+    for (FlightReader* reader : readers_)
+      if (!reader->arrived_) reader->detail_ = refusal;  // later it is its own worker's
     return false;
   }
   mode_ = Mode::Filling;

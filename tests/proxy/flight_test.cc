@@ -457,6 +457,38 @@ TEST(Flight, StaleRequestsShareOneValidation) {
   }
 }
 
+TEST(Flight, WhatGoesOnBehindAStaleAnswerIsAPlainRequest) {
+  struct Row {
+    const char* method;
+    const char* more;
+    const char* body;
+    bool fetches;
+  };
+  for (const Row& row :
+       {Row{"GET", "", "", true}, Row{"GET", "Range: bytes=0-0\r\n", "", true},
+        Row{"GET", "If-None-Match: \"x\"\r\n", "", true}, Row{"GET", "", "with a body", false},
+        Row{"HEAD", "", "", false}, Row{"GET", "Authorization: a\r\n", "", false},
+        Row{"GET", "Cache-Control: no-store\r\n", "", false}}) {
+    SCOPED_TRACE(std::string(row.method) + " " + row.more + row.body);
+    RoutedOrigin origin;
+    origin.on("/a", ok("Cache-Control: max-age=10, stale-while-revalidate=60\r\n", "old"));
+    RunningProxy proxy(origin.url());
+    proxy.get("/a");
+    proxy.clock.advance(seconds{20});
+    origin.on("/a", ok(kFresh, "new"));
+    EXPECT_LT(proxy.send(row.method, "/a", row.more, row.body).status, 300);
+    if (row.fetches) {
+      EXPECT_TRUE(eventually([&] { return origin.count("/a") == 2; }));
+      for (const std::string& request : origin.requests()) {
+        EXPECT_EQ(request.find("Range"), std::string::npos);
+        EXPECT_EQ(request.find("If-None-Match"), std::string::npos);
+      }
+    }
+    EXPECT_TRUE(eventually([&] { return proxy.get("/a").body == "new"; }));
+    EXPECT_EQ(origin.count("/a"), 2U) << "one fetch, by this request or by the next";
+  }
+}
+
 TEST(Flight, OneFetchGoesOnBehindAllStaleAnswers) {
   std::atomic<int> requests{0};
   ScriptedOrigin origin([&](OriginConnection& connection) {

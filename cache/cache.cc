@@ -183,12 +183,10 @@ Sighting Cache::sight(const CacheKey& key, std::optional<std::uint64_t> body_byt
   if (sighting.detail == Detail::FirstSighting && index_.find(key.fingerprint()))
     sighting.detail = Detail::Repeat;
   if (is_admitted(sighting.detail)) {
-    if (body_bytes.value_or(0) > settings_.max_object) {
+    if (body_bytes.value_or(0) > stored_body_bytes_max()) {
       sighting.detail = Detail::TooLarge;
     } else if (!writer_) {
       sighting.detail = Detail::NoDisk;
-    } else if (body_bytes.value_or(0) > settings_.disk_bytes / 2) {
-      sighting.detail = Detail::TooLarge;  // it would push itself out of the ring
     } else {
       sighting.admitted = Admitted(sighting.detail);
     }
@@ -200,9 +198,8 @@ Sighting Cache::sight(const CacheKey& key, std::optional<std::uint64_t> body_byt
 bool Cache::promote(const ObjectPtr& object) {
   if (!writer_ || object->on_disk.exchange(true, std::memory_order_relaxed)) return false;
   if (policy_.sight(object->key.fingerprint()) == admission::Verdict::Never) return false;
-  const Detail refusal = writer_->store(object);
-  if (refusal != Detail::None) object->on_disk.store(false, std::memory_order_relaxed);
-  count(refusal == Detail::None ? Detail::Memory : refusal);
+  const Detail refusal = hand_over(object);
+  if (refusal == Detail::None) count(Detail::Memory);
   return refusal == Detail::None;
 }
 
@@ -216,7 +213,13 @@ void Cache::note_disk_hit(const CacheKey& key) noexcept {
 
 Detail Cache::store(Admitted /*permission*/, const ObjectPtr& object) {
   object->on_disk.store(true, std::memory_order_relaxed);
-  const Detail refusal = writer_->store(object);
+  return hand_over(object);
+}
+
+/// Marked as on disk already: the writer may be done with it before this returns.
+Detail Cache::hand_over(const ObjectPtr& object) {
+  const Detail refusal =
+      object->body_bytes > stored_body_bytes_max() ? Detail::TooLarge : writer_->store(object);
   if (refusal == Detail::None) return refusal;
   object->on_disk.store(false, std::memory_order_relaxed);
   count(refusal);
@@ -298,15 +301,20 @@ void Cache::invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTim
     const ObjectPtr fresh = make_marker(primary, marker->head->facts.vary, now);
     keep(fresh, Newcomer::SeenBefore);
     persist_marker(fresh);
-  } else if (writer_ && (index_.find(primary.fingerprint()) || writer_->find_pending(primary))) {
+  } else if (writer_ && (index_.find(primary.fingerprint()) || writer_->is_on_its_way(primary))) {
     writer_->remove(primary);
   }
 }
 
+std::uint64_t Cache::stored_body_bytes_max() const noexcept {
+  return writer_ ? std::min(settings_.max_object, settings_.disk_bytes / 2) : settings_.max_object;
+}
+
 std::uint64_t Cache::whole_body_bytes_max() const noexcept {
-  if (!memory_) return kWholeBodyBytesWithoutTier;
+  if (!memory_) return std::min(kWholeBodyBytesWithoutTier, settings_.max_object);
   const std::uint64_t object_bytes_max = memory_->object_bytes_max();
-  return object_bytes_max - std::min(object_bytes_max, kHeadBytesAllowance);
+  return std::min(object_bytes_max - std::min(object_bytes_max, kHeadBytesAllowance),
+                  settings_.max_object);
 }
 
 void Cache::count(Detail detail) noexcept {

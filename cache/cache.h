@@ -127,9 +127,11 @@ class Cache {
   /// of no variant either (`marker` null: it has none).
   void invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now);
 
+  /// The largest body worth keeping at all: cache.max_object, and not so much that it would push
+  /// itself out of the log's ring.
+  std::uint64_t stored_body_bytes_max() const noexcept;
   /// The largest body worth collecting whole in memory before it is kept or written.
   std::uint64_t whole_body_bytes_max() const noexcept;
-  std::uint64_t max_object() const noexcept { return settings_.max_object; }
   const admission::FingerprintSeed& seed() const noexcept { return seed_; }
 
   // --- numbers for metrics
@@ -154,6 +156,7 @@ class Cache {
   Cache(const CacheSettings& settings, admission::AdmissionPolicy& policy,
         const admission::FingerprintSeed& seed, Metrics& metrics);
   void count(Detail detail) noexcept;
+  Detail hand_over(const ObjectPtr& object);
   ObjectPtr make_marker(const CacheKey& primary, const std::vector<std::string>& vary,
                         WallTime epoch) const;
 

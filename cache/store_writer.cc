@@ -80,7 +80,7 @@ Detail StoreWriter::store(ObjectPtr object) {
     return Detail::QueueFull;
   queue_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   pending_[object->key.fingerprint()] = object;
-  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+  note_pending();
   queue_.push_back(StoreJob{std::move(object)});
   arrived_.notify_one();
   return Detail::None;
@@ -111,7 +111,10 @@ void StoreWriter::append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr
 
 void StoreWriter::commit(const std::shared_ptr<Fill>& fill,
                          std::shared_ptr<const ObjectHead> head) {
-  push(CommitJob{fill, std::move(head)});
+  const std::lock_guard lock(mutex_);
+  committing_[fill->key().fingerprint()] = fill;
+  note_pending();
+  push_locked(CommitJob{fill, std::move(head)});
 }
 
 void StoreWriter::abandon(const std::shared_ptr<Fill>& fill) {
@@ -124,8 +127,12 @@ void StoreWriter::refresh(const CacheKey& key, std::shared_ptr<const ObjectHead>
 }
 
 void StoreWriter::remove(const CacheKey& key) {
+  const std::lock_guard lock(mutex_);
   index_.erase(key.fingerprint());
-  push(RemoveJob{key});
+  pending_.erase(key.fingerprint());
+  committing_.erase(key.fingerprint());
+  note_pending();
+  push_locked(RemoveJob{key});
 }
 
 ObjectPtr StoreWriter::find_pending(const CacheKey& key) const {
@@ -134,6 +141,12 @@ ObjectPtr StoreWriter::find_pending(const CacheKey& key) const {
   const auto found = pending_.find(key.fingerprint());
   if (found == pending_.end() || found->second->key.text() != key.text()) return nullptr;
   return found->second;
+}
+
+bool StoreWriter::is_on_its_way(const CacheKey& key) const {
+  if (pending_count_.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(mutex_);
+  return pending_.contains(key.fingerprint()) || committing_.contains(key.fingerprint());
 }
 
 void StoreWriter::drain() {
@@ -154,6 +167,14 @@ void StoreWriter::stop() {
 
 void StoreWriter::push(Job job) {
   const std::lock_guard lock(mutex_);
+  push_locked(std::move(job));
+}
+
+void StoreWriter::note_pending() {
+  pending_count_.store(pending_.size() + committing_.size(), std::memory_order_relaxed);
+}
+
+void StoreWriter::push_locked(Job job) {
   if (stopping_) {  // nobody will come for it; what waits on it must not wait for ever
     if (auto* drain_job = std::get_if<DrainJob>(&job)) drain_job->done();
     return;
@@ -189,33 +210,44 @@ void StoreWriter::run() {
 
 void StoreWriter::execute(StoreJob& job) {
   const Object& object = *job.object;
-  const std::uint64_t bytes = object.memory_bytes();
-  bool written = false;
-  if (object.body_bytes > log_.part_body_bytes_max()) {
-    written = write_in_parts(object);
-  } else {
-    const std::string text = head_text(*object.head);
-    log::RecordView view = view_of(object.key, *object.head, text);
-    view.kind = object.is_vary_marker ? log::RecordKind::VaryMarker : log::RecordKind::Object;
-    Pieces pieces;
-    cut(object.body, 0, object.body_bytes, pieces);
-    view.body = pieces;
-    if (const auto at = append(view, Cause::Admitted)) {
-      index_.insert(object.key.fingerprint(), {*at, view.kind});
-      written = true;
-    }
-  }
-  if (written && !object.is_vary_marker) objects_written_.add();
-  if (!written) object.on_disk.store(false, std::memory_order_relaxed);
+  std::optional<Index::Entry> entry;
+  if (is_wanted(job.object)) entry = write(object);
 
   const std::lock_guard lock(mutex_);
-  queue_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  queue_bytes_.fetch_sub(object.memory_bytes(), std::memory_order_relaxed);
   const auto found = pending_.find(object.key.fingerprint());
-  if (found != pending_.end() && found->second == job.object) pending_.erase(found);
-  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+  const bool wanted = found != pending_.end() && found->second == job.object;
+  if (wanted) pending_.erase(found);
+  note_pending();
+  if (!wanted || !entry) {
+    object.on_disk.store(false, std::memory_order_relaxed);
+    return;
+  }
+  index_.insert(object.key.fingerprint(), *entry);
+  if (!object.is_vary_marker) objects_written_.add();
 }
 
-bool StoreWriter::write_in_parts(const Object& object) {
+/// Neither removed nor replaced since it was taken.
+bool StoreWriter::is_wanted(const ObjectPtr& object) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pending_.find(object->key.fingerprint());
+  return found != pending_.end() && found->second == object;
+}
+
+std::optional<Index::Entry> StoreWriter::write(const Object& object) {
+  if (object.body_bytes > log_.part_body_bytes_max()) return write_in_parts(object);
+  const std::string text = head_text(*object.head);
+  log::RecordView view = view_of(object.key, *object.head, text);
+  view.kind = object.is_vary_marker ? log::RecordKind::VaryMarker : log::RecordKind::Object;
+  Pieces pieces;
+  cut(object.body, 0, object.body_bytes, pieces);
+  view.body = pieces;
+  const auto at = append(view, Cause::Admitted);
+  if (!at) return std::nullopt;
+  return Index::Entry{*at, view.kind};
+}
+
+std::optional<Index::Entry> StoreWriter::write_in_parts(const Object& object) {
   std::vector<log::PartRef> parts;
   const std::uint64_t part_bytes_max = log_.part_body_bytes_max();
   for (std::uint64_t first = 0; first < object.body_bytes; first += part_bytes_max) {
@@ -227,7 +259,7 @@ bool StoreWriter::write_in_parts(const Object& object) {
     cut(object.body, first, size, pieces);
     view.body = pieces;
     const auto at = append(view, Cause::Admitted);
-    if (!at) return false;
+    if (!at) return std::nullopt;
     parts.push_back({*at, size});
   }
   const std::string text = head_text(*object.head);
@@ -235,8 +267,8 @@ bool StoreWriter::write_in_parts(const Object& object) {
   view.kind = log::RecordKind::LargeObject;
   view.parts = parts;
   const auto at = append(view, Cause::Admitted);
-  if (at) index_.insert(object.key.fingerprint(), {*at, view.kind});
-  return at.has_value();
+  if (!at) return std::nullopt;
+  return Index::Entry{*at, view.kind};
 }
 
 void StoreWriter::execute(PartJob& job) {
@@ -255,18 +287,34 @@ void StoreWriter::execute(PartJob& job) {
 
 void StoreWriter::execute(CommitJob& job) {
   Fill& fill = *job.fill;
-  queue_bytes_.fetch_sub(kFillReserveBytes, std::memory_order_relaxed);
-  if (fill.failed()) return;
-  const std::string text = head_text(*job.head);
   const std::vector<log::PartRef> parts = fill.parts();
+  const std::string text = head_text(*job.head);
   log::RecordView view = view_of(fill.key(), *job.head, text);
   view.kind = log::RecordKind::LargeObject;
   view.parts = parts;
-  const auto at = append(view, Cause::Admitted);
-  if (!at) return fill.note_failed();
-  index_.insert(fill.key().fingerprint(), {*at, view.kind});
-  objects_written_.add();
-  fill.note_committed();
+  std::optional<log::Location> at;
+  if (!fill.failed()) {
+    if (const auto appended = append(view, Cause::Admitted)) at = *appended;
+  }
+  if (make_visible(job.fill, at)) {
+    objects_written_.add();
+    fill.note_committed();
+  } else {
+    fill.note_failed();
+  }
+}
+
+/// Unless it was removed meanwhile, or not written. Its reservation ends.
+bool StoreWriter::make_visible(const std::shared_ptr<Fill>& fill,
+                               const std::optional<log::Location>& at) {
+  const std::lock_guard lock(mutex_);
+  queue_bytes_.fetch_sub(kFillReserveBytes, std::memory_order_relaxed);
+  const auto found = committing_.find(fill->key().fingerprint());
+  const bool wanted = found != committing_.end() && found->second == fill;
+  if (wanted) committing_.erase(found);
+  note_pending();
+  if (wanted && at) index_.insert(fill->key().fingerprint(), {*at, log::RecordKind::LargeObject});
+  return wanted && at;
 }
 
 void StoreWriter::execute(AbandonJob& job) {
@@ -275,14 +323,18 @@ void StoreWriter::execute(AbandonJob& job) {
 }
 
 void StoreWriter::execute(RefreshJob& job) {
-  const auto current = index_.find(job.key.fingerprint());
-  if (!current || current->location != job.old.location) return;  // replaced or removed meanwhile
+  const auto is_current = [&] {  // neither replaced nor removed meanwhile
+    const auto current = index_.find(job.key.fingerprint());
+    return current && current->location == job.old.location;
+  };
+  if (!is_current()) return;
   const std::string text = head_text(*job.head);
   log::RecordView view = view_of(job.key, *job.head, text);
   view.kind = log::RecordKind::LargeObject;
   view.parts = job.parts;
-  if (const auto at = append(view, Cause::Refreshed))
-    index_.insert(job.key.fingerprint(), {*at, view.kind});
+  const auto at = append(view, Cause::Refreshed);
+  const std::lock_guard lock(mutex_);  // remove() takes it
+  if (at && is_current()) index_.insert(job.key.fingerprint(), {*at, view.kind});
 }
 
 void StoreWriter::execute(RemoveJob& job) {

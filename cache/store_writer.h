@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -56,11 +57,14 @@ class StoreWriter {
   /// A new head for a stored body (after a 304): a small record that points at the old body.
   void refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head, Index::Entry old,
                std::vector<log::PartRef> parts);
-  /// Forgets a key for good: index now, tombstone in the log soon.
+  /// Forgets a key for good: what is in the index, in the queue and being written is not found any
+  /// more; a tombstone in the log follows soon.
   void remove(const CacheKey& key);
 
   /// An object that was taken and is not in the index yet. Null: none.
   ObjectPtr find_pending(const CacheKey& key) const;
+  /// Whether anything of that key is on its way to the index: an object, or a fill's last word.
+  bool is_on_its_way(const CacheKey& key) const;
 
   void try_disk_again() noexcept { disk_failed_.store(false, std::memory_order_relaxed); }
   std::uint64_t queue_bytes() const noexcept {
@@ -105,6 +109,8 @@ class StoreWriter {
 
   void run();
   void push(Job job);
+  void push_locked(Job job);
+  void note_pending();  // with mutex_ held
   void execute(StoreJob&);
   void execute(PartJob&);
   void execute(CommitJob&);
@@ -112,7 +118,10 @@ class StoreWriter {
   void execute(RefreshJob&);
   void execute(RemoveJob&);
   void execute(DrainJob&);
-  bool write_in_parts(const Object&);
+  std::optional<Index::Entry> write(const Object&);
+  std::optional<Index::Entry> write_in_parts(const Object&);
+  bool is_wanted(const ObjectPtr&) const;
+  bool make_visible(const std::shared_ptr<Fill>&, const std::optional<log::Location>& at);
   Result<log::Location> append(const log::RecordView&, Cause);
   void forget_reclaimed(const admission::Fingerprint&, const log::Location&);
   void sync_tombstones();
@@ -122,13 +131,17 @@ class StoreWriter {
   MemoryTier* memory_;  // null: no tier
   const std::uint64_t queue_bytes_max_;
 
-  std::atomic<std::uint64_t> queue_bytes_{0};    // relaxed: a bound, orders nothing
-  std::atomic<std::uint64_t> pending_count_{0};  // relaxed: lets find_pending skip the lock
-  std::atomic<bool> disk_failed_{false};         // relaxed: a hint
+  std::atomic<std::uint64_t> queue_bytes_{0};  // relaxed: a bound, orders nothing
+  std::atomic<std::uint64_t> pending_count_{
+      0};                                 // of both maps; relaxed: lets find_pending skip the lock
+  std::atomic<bool> disk_failed_{false};  // relaxed: a hint
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Job> queue_;  // guarded by mutex_, as are the next two
+  std::deque<Job> queue_;  // guarded by mutex_, as are the next three
   boost::unordered_flat_map<admission::Fingerprint, ObjectPtr, admission::FingerprintHash> pending_;
+  boost::unordered_flat_map<admission::Fingerprint, std::shared_ptr<Fill>,
+                            admission::FingerprintHash>
+      committing_;
   bool stopping_ = false;
   bool unsynced_tombstones_ = false;  // writer thread only
 

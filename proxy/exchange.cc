@@ -421,12 +421,16 @@ bool Exchange::take_off(FlightReader& reader, FlightPlan plan) {
   return true;
 }
 
-/// Asks the origin while the stale response is being served. RFC 5861 3.
+/// Asks the origin while the stale response is being served. RFC 5861 3. As a plain GET, for all;
+/// a request that cannot be made one leaves it to the next.
 void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
-  if (facts_.method != policy::Method::Get || request_.has_body()) return;
+  if (facts_.method != policy::Method::Get || facts_.no_store || facts_.has_authorization ||
+      request_.has_body()) {
+    return;
+  }
   FlightPlan plan = plan_flight(primary, found, Sharing::Shared);
-  // Whoever joins wants the whole, and so does the cache.
-  if (!plan.stale) plan.request.fields = policy::with_validators(plan.request.fields, {}, {});
+  const auto head = found.head();
+  plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
   plan.counts_for_whole = false;
   auto flight = std::make_shared<Flight>(services_, std::move(plan));
   const CacheKey& key = flight->table_key();

@@ -122,7 +122,20 @@ void Flight::on_head(OriginHead&& head) {
 }
 
 OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
-  const std::lock_guard lock(mutex_);
+  bool abandoned = false;
+  Flow flow = Flow::Go;
+  {
+    const std::lock_guard lock(mutex_);
+    take_body(bytes);
+    abandoned = is_abandoned();  // it outgrew what can be kept, and nobody reads it
+    paused_ = should_pause();
+    if (paused_) flow = Flow::Pause;
+  }
+  if (abandoned) end(OriginError::Cancelled);
+  return flow;
+}
+
+void Flight::take_body(std::span<const std::byte> bytes) {
   const std::size_t chunk_bytes_max =
       mode_ == Mode::Filling ? services_.cache.fill_part_bytes() : bytes.size();
   while (!bytes.empty()) {
@@ -133,19 +146,23 @@ OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
     end_ += chunk->size();
     if (mode_ == Mode::Filling) gather(chunk);
   }
-  if (mode_ == Mode::Whole && end_ > reserved_bytes_) {
-    // The length was not announced: the reservation grows with the body, as long as it may.
-    const std::uint64_t more = std::max<std::uint64_t>(end_ - reserved_bytes_, 64U << 10);
-    if (end_ <= services_.cache.whole_body_bytes_max() && flights_.reserve_whole(more)) {
+  // Of a length that was not announced.
+  const std::uint64_t whole_bytes_max = services_.cache.whole_body_bytes_max();
+  if (mode_ == Mode::Whole && (end_ > reserved_bytes_ || end_ > whole_bytes_max)) {
+    // The reservation grows with the body, as long as it may.
+    const std::uint64_t more =
+        std::max<std::uint64_t>(end_ - std::min(end_, reserved_bytes_), 64U << 10);
+    if (end_ <= whole_bytes_max && flights_.reserve_whole(more)) {
       reserved_bytes_ += more;
     } else if (!start_filling()) {
       start_passing();
     }
+  } else if (mode_ == Mode::Filling && end_ > services_.cache.stored_body_bytes_max()) {
+    give_up_fill();
+    start_passing();
   }
   trim();
-  paused_ = should_pause();
   notify_readers();
-  return paused_ ? Flow::Pause : Flow::Go;
 }
 
 void Flight::on_done(OriginError error) {
@@ -268,8 +285,7 @@ bool Flight::count_sighting(FlightReader& reader) {
 
 void Flight::choose_mode() {
   const bool storable = storability_ == Storability::Storable;
-  if (!storable || content_length_.value_or(0) > services_.cache.max_object())
-    return start_passing();
+  if (!storable) return start_passing();
   const std::uint64_t expected_bytes = content_length_.value_or(0);
   if (expected_bytes <= services_.cache.whole_body_bytes_max() &&
       flights_.reserve_whole(expected_bytes)) {
@@ -281,7 +297,8 @@ void Flight::choose_mode() {
 }
 
 bool Flight::start_filling() {
-  if (!admitted_ || is_outdated()) return false;
+  const std::uint64_t bytes = std::max(end_, content_length_.value_or(0));
+  if (!admitted_ || is_outdated() || bytes > services_.cache.stored_body_bytes_max()) return false;
   cache::Detail refusal = cache::Detail::None;
   fill_ = services_.cache.begin_fill(
       *admitted_, *stored_key_,
@@ -290,7 +307,8 @@ bool Flight::start_filling() {
       },
       refusal);
   if (!fill_) {
-    for (FlightReader* reader : readers_) reader->detail_ = refusal;
+    for (FlightReader* reader : readers_)
+      if (!reader->arrived_) reader->detail_ = refusal;  // later it is its own worker's
     return false;
   }
   mode_ = Mode::Filling;

@@ -143,6 +143,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void on_done(OriginError error) override;
 
   // All with mutex_ held.
+  void take_body(std::span<const std::byte> bytes);
   void settle_sightings();
   bool count_sighting(FlightReader& reader);
   void choose_mode();

@@ -48,5 +48,25 @@ TEST(FlightEnd, AFillMayBeCommittedAfterItsWorkerIsGone) {
   opener.join();
 }
 
+TEST(FlightEnd, UploadsMayBeUnderWay) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    connection.read_head();
+    connection.wait_for_close();
+  });
+  for (int round = 0; round < 5; ++round) {
+    RunningProxy proxy(origin.url());
+    Clients clients;
+    for (int i = 0; i < 8; ++i) {
+      clients.push_back(std::make_unique<RawClient>(proxy.port()));
+      clients.back()->send(
+          "POST /a HTTP/1.1\r\nHost: example.test\r\nContent-Length: 1000\r\n\r\nhalf");
+    }
+    const std::size_t wanted = 8 * (static_cast<std::size_t>(round) + 1);
+    ASSERT_TRUE(eventually([&] { return origin.connections() >= wanted; }));
+    proxy.stop();
+    for (const auto& client : clients) EXPECT_TRUE(client->wait_closed());
+  }
+}
+
 }  // namespace
 }  // namespace secondsight::proxy::test

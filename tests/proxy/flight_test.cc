@@ -234,6 +234,51 @@ TEST(Flight, BodiesOfUnknownLengthAreKeptLikeOthers) {
   }
 }
 
+TEST(Flight, ABodyThatOutgrowsWhatMayBeKeptIsPassedOn) {
+  struct Row {
+    std::uint64_t max_object, bytes;
+  };
+  // Within memory, in a fill, and more than half of the disk.
+  for (const Row& row : {Row{50'000, 100'000}, Row{1_MiB, 3_MiB}, Row{1_GiB, 10_MiB}}) {
+    SCOPED_TRACE(row.bytes);
+    const std::string body = body_of(row.bytes);
+    ScriptedOrigin origin([&](OriginConnection& connection) {
+      if (!connection.read_request().empty())
+        connection.send(chunked_head(kFresh) + chunked(body, 10'000));
+    });
+    RunningProxy proxy(origin.url(), [&](Settings& s) {
+      always(s);
+      s.cache.max_object = row.max_object;
+      s.cache.disk_bytes = 16_MiB;
+    });
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(proxy.get("/a").body == body);
+    EXPECT_EQ(origin.requests().size(), 2U);
+    proxy.drain();
+    EXPECT_EQ(proxy.metric("secondsight_index_objects"), 0);
+    EXPECT_EQ(proxy.metric("secondsight_memory_objects"), 0);
+    EXPECT_EQ(proxy.metric("secondsight_writer_queue_bytes"), 0);
+  }
+}
+
+TEST(Flight, WhatOutgrowsMemoryIsNotFetchedForNobody) {
+  const std::string piece = chunked(body_of(64_KiB), 64_KiB).substr(0, 7 + 64_KiB + 2);
+  std::atomic<bool> was_given_up{false};
+  ScriptedOrigin origin([&](OriginConnection& connection) {
+    if (connection.read_request().empty()) return;
+    connection.send(chunked_head(kFresh) + piece);
+    connection.checkpoint();
+    while (connection.send(piece)) {
+    }  // a stream without an end
+    was_given_up = true;
+  });
+  RunningProxy proxy(origin.url());
+  const auto client = ask(proxy, "/a");
+  EXPECT_NE(client->read_until("\r\n\r\n"), "");
+  client->reset();
+  origin.release();
+  EXPECT_TRUE(eventually([&] { return was_given_up.load(); }));
+}
+
 TEST(Flight, ATruncatedChunkedBodyIsNeverKept) {
   for (const std::size_t bytes : {std::size_t{3'000}, std::size_t{2'000'000}}) {
     std::string framed = chunked_head(kFresh) + chunked(body_of(bytes), 1'000);
@@ -409,6 +454,38 @@ TEST(Flight, StaleRequestsShareOneValidation) {
       EXPECT_EQ(client->read_response().body, is_modified ? "new" : "old");
     EXPECT_EQ(origin.requests().size(), 2U);
     EXPECT_TRUE(says(proxy.get("/a"), "hit"));
+  }
+}
+
+TEST(Flight, WhatGoesOnBehindAStaleAnswerIsAPlainRequest) {
+  struct Row {
+    const char* method;
+    const char* more;
+    const char* body;
+    bool fetches;
+  };
+  for (const Row& row :
+       {Row{"GET", "", "", true}, Row{"GET", "Range: bytes=0-0\r\n", "", true},
+        Row{"GET", "If-None-Match: \"x\"\r\n", "", true}, Row{"GET", "", "with a body", false},
+        Row{"HEAD", "", "", false}, Row{"GET", "Authorization: a\r\n", "", false},
+        Row{"GET", "Cache-Control: no-store\r\n", "", false}}) {
+    SCOPED_TRACE(std::string(row.method) + " " + row.more + row.body);
+    RoutedOrigin origin;
+    origin.on("/a", ok("Cache-Control: max-age=10, stale-while-revalidate=60\r\n", "old"));
+    RunningProxy proxy(origin.url());
+    proxy.get("/a");
+    proxy.clock.advance(seconds{20});
+    origin.on("/a", ok(kFresh, "new"));
+    EXPECT_LT(proxy.send(row.method, "/a", row.more, row.body).status, 300);
+    if (row.fetches) {
+      EXPECT_TRUE(eventually([&] { return origin.count("/a") == 2; }));
+      for (const std::string& request : origin.requests()) {
+        EXPECT_EQ(request.find("Range"), std::string::npos);
+        EXPECT_EQ(request.find("If-None-Match"), std::string::npos);
+      }
+    }
+    EXPECT_TRUE(eventually([&] { return proxy.get("/a").body == "new"; }));
+    EXPECT_EQ(origin.count("/a"), 2U) << "one fetch, by this request or by the next";
   }
 }
 

@@ -1,0 +1,171 @@
+#include "cache/cache.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/cache/cache_fixture.h"
+
+namespace secondsight::cache {
+namespace {
+
+struct Options {
+  PolicyName policy = PolicyName::SecondSighting;
+  std::uint64_t memory_bytes = 64_MiB;
+  std::uint64_t disk_bytes = 16_MiB;
+  std::uint64_t max_object = 1_GiB;
+};
+
+class CacheUnderTest {
+ public:
+  explicit CacheUnderTest(const Options& options = {}) {
+    AdmissionSettings admission;
+    admission.policy = options.policy;
+    admission.expected_keys = 1'000;
+    policy_ = admission::make_policy(admission, SteadyTime{std::chrono::hours{1}});
+    settings_.memory_bytes = options.memory_bytes;
+    settings_.disk_bytes = options.disk_bytes;
+    settings_.max_object = options.max_object;
+    auto opened = Cache::open(settings_, options.disk_bytes > 0 ? disk.files.get() : nullptr,
+                              *policy_, kSeed, metrics);
+    cache_ = std::move(*opened);
+  }
+  ~CacheUnderTest() { disk.gate->open(); }
+  Cache* operator->() const { return cache_.get(); }
+
+  TestDisk disk;
+  Metrics metrics;
+
+ private:
+  CacheSettings settings_;
+  std::unique_ptr<admission::AdmissionPolicy> policy_;
+  std::unique_ptr<Cache> cache_;
+};
+
+TEST(Cache, SightingsAreDecidedByPolicySizeAndDisk) {
+  struct Row {
+    PolicyName policy;
+    std::uint64_t disk_bytes;
+    std::uint64_t body_bytes;
+    Detail first, second;
+  };
+  using enum Detail;
+  for (const Row& row :
+       {Row{PolicyName::SecondSighting, 16_MiB, 10, FirstSighting, Repeat},
+        Row{PolicyName::Always, 16_MiB, 10, Always, Always},
+        Row{PolicyName::Never, 16_MiB, 10, Never, Never},
+        Row{PolicyName::SecondSighting, 0, 10, FirstSighting, NoDisk},
+        Row{PolicyName::SecondSighting, 16_MiB, 8_MiB, FirstSighting, Repeat},
+        Row{PolicyName::SecondSighting, 16_MiB, 8_MiB + 1, FirstSighting, TooLarge},
+        Row{PolicyName::Always, 64_MiB, 20_MiB + 1, TooLarge, TooLarge}}) {
+    const CacheUnderTest cache(
+        {.policy = row.policy, .disk_bytes = row.disk_bytes, .max_object = 20_MiB});
+    for (const Detail expected : {row.first, row.second}) {
+      const Sighting sighting = cache->sight(key_of("/a"), row.body_bytes);
+      EXPECT_EQ(to_string(sighting.detail), to_string(expected));
+      EXPECT_EQ(sighting.admitted.has_value(), is_admitted(expected));
+    }
+  }
+}
+
+TEST(Cache, AHitInMemoryIsWrittenOnce) {
+  const CacheUnderTest cache;
+  const auto object = object_of("/a");
+  EXPECT_FALSE(cache->sight(object->key, 100).admitted);
+  cache->keep(object, Newcomer::First);
+  ASSERT_EQ(cache->find_in_memory(object->key), object);
+  EXPECT_TRUE(cache->promote(object));
+  EXPECT_FALSE(cache->promote(object)) << "it is on its way";
+  cache->drain();
+  EXPECT_FALSE(cache->promote(object));
+  EXPECT_EQ(cache->objects_on_disk(), 1U);
+  EXPECT_EQ(cache->log_counters().records, 1U);
+}
+
+TEST(Cache, NothingIsPromotedWhereNothingIsWritten) {
+  for (const Options& options : {Options{.policy = PolicyName::Never}, Options{.disk_bytes = 0}}) {
+    const CacheUnderTest cache(options);
+    const auto object = object_of("/a");
+    cache->keep(object, Newcomer::First);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(cache->promote(object));
+    cache->drain();
+    EXPECT_EQ(cache->objects_on_disk(), 0U);
+  }
+}
+
+TEST(Cache, APromotionThatTheQueueRefusesIsTriedAgain) {
+  const CacheUnderTest cache;
+  cache.disk.gate->close();
+  for (int i = 0; i < 12; ++i) cache->promote(object_of("/" + std::to_string(i), 1'900'000));
+  const auto object = object_of("/a", 1'900'000);
+  EXPECT_FALSE(cache->promote(object));
+  cache.disk.gate->open();
+  cache->drain();
+  EXPECT_TRUE(cache->promote(object));
+  cache->drain();
+  EXPECT_EQ(cache->writer_queue_bytes(), 0U);
+}
+
+TEST(Cache, AnInvalidatedObjectIsGoneFromMemoryQueueAndDisk) {
+  for (const std::uint64_t memory_bytes : {std::uint64_t{0}, 64_MiB}) {
+    const CacheUnderTest cache({.policy = PolicyName::Always, .memory_bytes = memory_bytes});
+    for (const bool in_queue : {true, false}) {
+      const auto object = object_of("/a");
+      cache.disk.gate->close();
+      cache->keep(object, Newcomer::First);
+      EXPECT_EQ(cache->store(*cache->sight(object->key, 100).admitted, object), Detail::None);
+      cache.disk.gate->wait_for_writer();
+      if (!in_queue) {
+        cache.disk.gate->open();
+        cache->drain();
+      }
+      cache->invalidate(object->key, nullptr, WallTime{});
+      EXPECT_EQ(cache->find_in_memory(object->key), nullptr);
+      EXPECT_FALSE(cache->find_on_disk(object->key));
+      cache.disk.gate->open();
+      cache->drain();
+      EXPECT_EQ(cache->find_in_memory(object->key), nullptr);
+      EXPECT_FALSE(cache->find_on_disk(object->key));
+    }
+  }
+}
+
+TEST(Cache, WhatIsKnownOfVaryGrowsAndAnInvalidationStartsAnEpoch) {
+  const CacheUnderTest cache;
+  const CacheKey key = key_of("/v");
+  policy::FieldBlock request;
+  request.add("Accept", "text/html");
+  EXPECT_EQ(cache->note_vary(key, nullptr, {}), nullptr);
+  const ObjectPtr one = cache->note_vary(key, nullptr, {"accept"});
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(one->is_vary_marker);
+  EXPECT_EQ(cache->note_vary(key, one, {}), one) << "a response without Vary takes nothing away";
+  EXPECT_EQ(cache->note_vary(key, one, {"accept"}), one);
+  const ObjectPtr two = cache->note_vary(key, one, {"accept-language"});
+  EXPECT_EQ(two->head->facts.vary, (std::vector<std::string>{"accept", "accept-language"}));
+  EXPECT_EQ(cache->note_vary(key, nullptr, {"accept"}), two) << "what others found out counts too";
+
+  const CacheKey before = cache->variant_key(key, *two, request);
+  cache->invalidate(key, two, WallTime{std::chrono::milliseconds{5}});
+  const ObjectPtr after = cache->find_in_memory(key);
+  ASSERT_NE(after, nullptr);
+  EXPECT_TRUE(after->is_vary_marker);
+  EXPECT_NE(cache->variant_key(key, *after, request).text(), before.text());
+  EXPECT_EQ(cache->note_vary(key, two, {"accept"}), after) << "an old flight cannot bring it back";
+}
+
+TEST(Cache, ABodyAsLargeAsMayBeGatheredIsKeptInMemory) {
+  for (const std::uint64_t memory_bytes : {64_KiB, 4_MiB, 64_MiB, 1_GiB}) {
+    const CacheUnderTest cache({.memory_bytes = memory_bytes});
+    const std::uint64_t bytes = cache->whole_body_bytes_max();
+    EXPECT_GT(bytes, 0U) << memory_bytes;
+    std::vector<ChunkPtr> body;
+    constexpr std::uint64_t kChunkBytes = 33'000;  // two do not become one
+    for (std::uint64_t at = 0; at < bytes; at += kChunkBytes)
+      body.push_back(chunk_of(std::min(kChunkBytes, bytes - at), at));
+    const auto object = make_object(key_of("/a"), head_of(), std::move(body));
+    cache->keep(object, Newcomer::First);
+    EXPECT_EQ(cache->find_in_memory(object->key), object) << memory_bytes;
+  }
+}
+
+}  // namespace
+}  // namespace secondsight::cache

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include <gtest/gtest.h>
+
 #include "tests/admission/keys.h"
 
 namespace secondsight::admission {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include <gtest/gtest.h>
+
 namespace secondsight::admission {
 namespace {
 

@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "admission/two_generation_filter.h"
 #include "tests/admission/keys.h"
 

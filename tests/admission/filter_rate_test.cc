@@ -2,6 +2,8 @@
 #include <cmath>
 #include <iostream>
 
+#include <gtest/gtest.h>
+
 #include "admission/bloom_math.h"
 #include "admission/two_generation_filter.h"
 #include "tests/admission/keys.h"

@@ -1,6 +1,8 @@
 #include <string>
 #include <unordered_set>
 
+#include <gtest/gtest.h>
+
 #include "admission/fingerprint.h"
 #include "admission/two_generation_filter.h"
 

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <thread>
 
+#include <gtest/gtest.h>
+
 #include "admission/fingerprint.h"
 
 namespace secondsight::admission {

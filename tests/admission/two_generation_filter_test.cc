@@ -4,6 +4,8 @@
 #include <chrono>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "tests/admission/keys.h"
 
 namespace secondsight::admission {

@@ -120,6 +120,9 @@ net::awaitable<void> Exchange::answer() {
       case Arrival::NotModified: {
         status.forward_status = 304;
         auto fresh_head = reader.head();
+        if (auto fresh = services_.cache.find_in_memory(found.key);
+            found.object && fresh && fresh->head == fresh_head)
+          found.object = std::move(fresh);
         if (found && co_await serve(found, status, Outcome::Revalidated, std::move(fresh_head)) ==
                          Served::Yes) {
           co_return;
@@ -225,7 +228,9 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   status.ttl = time_to_live(*head, now_);
   const bool in_memory = found.object && !found.from_disk;
   status.detail = to_string(in_memory ? Detail::Memory : Detail::Disk);
-  if (in_memory && facts_.method == policy::Method::Get && services_.cache.promote(found.object)) {
+  const bool is_current = found.object && found.object->head == head;
+  if (in_memory && is_current && facts_.method == policy::Method::Get &&
+      services_.cache.promote(found.object)) {
     status.stored = true;
     if (found.marker) services_.cache.persist_marker(found.marker);
   }

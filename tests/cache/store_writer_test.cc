@@ -38,7 +38,9 @@ class StoreWriterTest : public ::testing::Test {
     writer_ = std::make_unique<StoreWriter>(*log_, *index_, &memory_, kQueueBytes, metrics_);
   }
   void close() {
-    if (writer_) EXPECT_EQ(drained_queue_bytes(), 0U);
+    if (writer_) {
+      EXPECT_EQ(drained_queue_bytes(), 0U);
+    }
     writer_.reset();
     log_.reset();
   }
@@ -147,7 +149,9 @@ TEST_F(StoreWriterTest, ARemovedKeyIsNotFoundWhereverItWas) {
   for (const bool being_written : {true, false}) {
     SCOPED_TRACE(being_written);
     disk_.gate->close();
-    if (!being_written) ASSERT_EQ(writer_->store(object_of("/other")), Detail::None);
+    if (!being_written) {
+      ASSERT_EQ(writer_->store(object_of("/other")), Detail::None);
+    }
     ASSERT_EQ(writer_->store(object_of("/a")), Detail::None);
     disk_.gate->wait_for_writer();
     writer_->remove(key_of("/a"));

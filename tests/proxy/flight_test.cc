@@ -457,6 +457,25 @@ TEST(Flight, StaleRequestsShareOneValidation) {
   }
 }
 
+TEST(Flight, AValidatedObjectIsWrittenOnceWithItsNewHead) {
+  RoutedOrigin origin;
+  origin.on("/a", [](const std::string& request) -> std::string {
+    if (request.find("If-None-Match") != std::string::npos)
+      return "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nCache-Control: max-age=600\r\n\r\n";
+    return ok("Cache-Control: max-age=60\r\nETag: \"v1\"\r\n", "hello");
+  });
+  RunningProxy proxy(origin.url());
+  proxy.get("/a");
+  proxy.clock.advance(seconds{61});
+  EXPECT_TRUE(says(proxy.get("/a"), "stored")) << "its second sighting";
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(says(proxy.get("/a"), "stored"));
+  proxy.drain();
+  EXPECT_EQ(proxy.metric("secondsight_objects_written_total"), 1);
+  proxy.restart();
+  proxy.clock.advance(seconds{100});
+  EXPECT_TRUE(says(proxy.get("/a"), "hit")) << "the new head was written";
+}
+
 TEST(Flight, WhatGoesOnBehindAStaleAnswerIsAPlainRequest) {
   struct Row {
     const char* method;

@@ -260,6 +260,27 @@ TEST(Flight, ABodyThatOutgrowsWhatMayBeKeptIsPassedOn) {
   }
 }
 
+TEST(Flight, ABodyInTinyPiecesCostsItsBytes) {
+  for (const std::size_t bytes : {std::size_t{200'000}, std::size_t{3'000'000}}) {
+    const std::string body = body_of(bytes);
+    const std::string framed = chunked_head(kFresh) + chunked(body, 3);
+    ScriptedOrigin origin([&](OriginConnection& connection) {
+      if (!connection.read_request().empty()) connection.send(framed);
+    });
+    RunningProxy proxy(origin.url(), always);
+    EXPECT_TRUE(proxy.get("/a").body == body);
+    proxy.drain();
+    EXPECT_EQ(proxy.metric("secondsight_index_objects"), 1);
+    if (proxy.metric("secondsight_memory_objects") == 1) {
+      EXPECT_LT(proxy.metric("secondsight_memory_bytes"), static_cast<double>(bytes) * 1.1);
+    } else {
+      EXPECT_GT(bytes, 1_MiB) << "the small one has to be in memory";
+    }
+    EXPECT_TRUE(proxy.get("/a").body == body);
+    EXPECT_EQ(origin.requests().size(), 1U);
+  }
+}
+
 TEST(Flight, WhatOutgrowsMemoryIsNotFetchedForNobody) {
   const std::string piece = chunked(body_of(64_KiB), 64_KiB).substr(0, 7 + 64_KiB + 2);
   std::atomic<bool> was_given_up{false};

@@ -123,7 +123,12 @@ void StoreWriter::abandon(const std::shared_ptr<Fill>& fill) {
 
 void StoreWriter::refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head,
                           Index::Entry old, std::vector<log::PartRef> parts) {
-  push(RefreshJob{key, std::move(head), old, std::move(parts)});
+  const std::uint64_t bytes = sizeof(RefreshJob) + sizeof(ObjectHead) + key.text().size() +
+                              head->fields.memory_bytes() + parts.size() * sizeof(log::PartRef);
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || queue_bytes_.load(std::memory_order_relaxed) + bytes > queue_bytes_max_) return;
+  queue_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  push_locked(RefreshJob{key, std::move(head), old, std::move(parts), bytes});
 }
 
 void StoreWriter::remove(const CacheKey& key) {
@@ -323,6 +328,11 @@ void StoreWriter::execute(AbandonJob& job) {
 }
 
 void StoreWriter::execute(RefreshJob& job) {
+  write_refreshed(job);
+  queue_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
+}
+
+void StoreWriter::write_refreshed(const RefreshJob& job) {
   const auto is_current = [&] {  // neither replaced nor removed meanwhile
     const auto current = index_.find(job.key.fingerprint());
     return current && current->location == job.old.location;

@@ -55,6 +55,7 @@ class StoreWriter {
   void abandon(const std::shared_ptr<Fill>& fill);
 
   /// A new head for a stored body (after a 304): a small record that points at the old body.
+  /// Dropped where the queue has no room: the old head stays, and is validated again.
   void refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head, Index::Entry old,
                std::vector<log::PartRef> parts);
   /// Forgets a key for good: what is in the index, in the queue and being written is not found any
@@ -96,6 +97,7 @@ class StoreWriter {
     std::shared_ptr<const ObjectHead> head;
     Index::Entry old;
     std::vector<log::PartRef> parts;
+    std::uint64_t bytes;  // what it takes of the queue
   };
   struct RemoveJob {
     CacheKey key;
@@ -118,6 +120,7 @@ class StoreWriter {
   void execute(RefreshJob&);
   void execute(RemoveJob&);
   void execute(DrainJob&);
+  void write_refreshed(const RefreshJob&);
   std::optional<Index::Entry> write(const Object&);
   std::optional<Index::Entry> write_in_parts(const Object&);
   bool is_wanted(const ObjectPtr&) const;

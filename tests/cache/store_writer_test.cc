@@ -292,6 +292,19 @@ TEST_F(StoreWriterTest, ARefreshGivesTheStoredBodyANewHead) {
   EXPECT_TRUE(read("/a") == *chunk_of(1'000));
 }
 
+TEST_F(StoreWriterTest, RefreshesStayWithinTheQueueToo) {
+  ASSERT_EQ(writer_->store(object_of("/a", 1'000)), Detail::None);
+  writer_->drain();
+  const auto old = *index_->find(key_of("/a").fingerprint());
+  hold_the_writer();
+  const auto large_head = head_of(std::string(100'000, 'x'));
+  for (int i = 0; i < 1'000; ++i)
+    writer_->refresh(key_of("/a"), large_head, old, {{old.location, 1'000}});
+  EXPECT_LE(writer_->queue_bytes(), kQueueBytes);
+  disk_.gate->open();
+  EXPECT_EQ(drained_queue_bytes(), 0U);
+}
+
 TEST_F(StoreWriterTest, ARefreshOfWhatWasReplacedOrRemovedDoesNothing) {
   ASSERT_EQ(writer_->store(object_of("/a", 1'000)), Detail::None);
   writer_->drain();

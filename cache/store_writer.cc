@@ -118,6 +118,7 @@ void StoreWriter::commit(const std::shared_ptr<Fill>& fill,
 }
 
 void StoreWriter::abandon(const std::shared_ptr<Fill>& fill) {
+  fill->give_up();
   push(AbandonJob{fill});
 }
 

@@ -585,6 +585,10 @@ net::awaitable<void> ExchangeHandler::handle(const Request& request, BodySource&
 
 void ExchangeHandler::tick(SteadyTime now) {
   origin_->tick(now);
+  // One that ends here leaves the set.
+  const std::vector<Flight*> running(services_.running.begin(), services_.running.end());
+  for (Flight* flight : running)
+    if (services_.running.contains(flight)) flight->tick(now);
 }
 
 void ExchangeHandler::cancel_flights() {

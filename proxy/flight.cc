@@ -19,6 +19,9 @@ using cache::policy::Storability;
 
 /// A gathered body of many small pieces becomes one, so that a hit is one write.
 constexpr std::uint64_t kJoinedBodyBytesMax = 64U << 10;
+/// How long a fill waits for a writer that writes nothing. Longer than a disk's worst pause,
+/// shorter than a client's patience (proxy.body_timeout).
+constexpr std::chrono::seconds kWriterPatience{5};
 /// Neighbouring pieces become one up to this size; not above the smallest part of a fill.
 constexpr std::uint64_t kMergedBytesMax = 64U << 10;
 
@@ -88,6 +91,22 @@ bool Flight::join(FlightReader& reader) {
   }
   deliver_head(reader);
   return true;
+}
+
+void Flight::tick(SteadyTime now) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (mode_ != Mode::Filling || !paused_) return;
+    const std::uint64_t written = fill_->written_bytes();
+    if (stalled_since_ == SteadyTime{} || written != stalled_at_bytes_) {
+      stalled_since_ = now;
+      stalled_at_bytes_ = written;
+    }
+    if (now - stalled_since_ < kWriterPatience) return;
+    give_up_fill();
+    start_passing();
+  }
+  look_after();
 }
 
 void Flight::cancel() {
@@ -510,6 +529,7 @@ void Flight::look_after() {
     abandoned = is_abandoned();
     if (paused_ && !should_pause()) {
       paused_ = false;
+      stalled_since_ = {};
       resumed = true;
     }
   }

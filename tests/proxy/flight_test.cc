@@ -40,6 +40,23 @@ TEST(Flight, OneFetchServesAllWhoAskAtTheSameTime) {
       << "the second of them was the second sighting";
 }
 
+TEST(Flight, NobodyFetchesWhatLandedBetweenTheLookUpAndTheTakeOff) {
+  constexpr std::size_t kKeys = 150;
+  for (const std::uint64_t memory_bytes : {std::uint64_t{0}, 4_MiB}) {
+    ScriptedOrigin origin(secondsight::test::answer_always(ok(kFresh, "hello")));
+    RunningProxy proxy(origin.url(), [&](Settings& s) {
+      always(s);
+      s.cache.memory_bytes = memory_bytes;
+    });
+    for (std::size_t key = 0; key < kKeys; ++key) {
+      Clients clients;
+      for (int i = 0; i < 6; ++i) clients.push_back(ask(proxy, "/" + std::to_string(key)));
+      for (const auto& client : clients) EXPECT_EQ(client->read_response().body, "hello");
+    }
+    EXPECT_EQ(origin.requests().size(), kKeys);
+  }
+}
+
 TEST(Flight, TwoFirstRequestsAtOnceAreAdmittedFromTheFlightsOwnBytes) {
   for (const std::uint64_t memory_bytes : {std::uint64_t{0}, 4_MiB}) {
     ScriptedOrigin origin(answer_when_released(ok(kFresh, "hello")));

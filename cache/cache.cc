@@ -16,8 +16,10 @@ using namespace literals;
 /// Without a memory tier, bodies up to this size are still gathered whole before they are written.
 constexpr std::uint64_t kWholeBodyBytesWithoutTier = 256_KiB;
 
-/// What an object takes in memory beside its body, generously.
+/// What an object takes in memory beside its body, generously: its head, and what its chunks of 32
+/// KiB and more cost each.
 constexpr std::uint64_t kHeadBytesAllowance = 4_KiB;
+constexpr std::uint64_t kBodyBytesForOneOfChunks = 256;
 
 /// With a memory tier a freshened head lives there; a record on disk for a shorter lifetime than
 /// this would be written again and again.
@@ -313,8 +315,8 @@ std::uint64_t Cache::stored_body_bytes_max() const noexcept {
 std::uint64_t Cache::whole_body_bytes_max() const noexcept {
   if (!memory_) return std::min(kWholeBodyBytesWithoutTier, settings_.max_object);
   const std::uint64_t object_bytes_max = memory_->object_bytes_max();
-  return std::min(object_bytes_max - std::min(object_bytes_max, kHeadBytesAllowance),
-                  settings_.max_object);
+  const std::uint64_t allowance = kHeadBytesAllowance + object_bytes_max / kBodyBytesForOneOfChunks;
+  return std::min(object_bytes_max - std::min(object_bytes_max, allowance), settings_.max_object);
 }
 
 void Cache::count(Detail detail) noexcept {

@@ -51,6 +51,7 @@ class Fill {
   friend class StoreWriter;
   void note_written(const log::PartRef& part);
   void note_failed();
+  void give_up() noexcept { failed_.store(true, std::memory_order_release); }
   void note_committed();
   std::vector<log::PartRef> parts() const;
 

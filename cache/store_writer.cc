@@ -118,12 +118,18 @@ void StoreWriter::commit(const std::shared_ptr<Fill>& fill,
 }
 
 void StoreWriter::abandon(const std::shared_ptr<Fill>& fill) {
+  fill->give_up();
   push(AbandonJob{fill});
 }
 
 void StoreWriter::refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head,
                           Index::Entry old, std::vector<log::PartRef> parts) {
-  push(RefreshJob{key, std::move(head), old, std::move(parts)});
+  const std::uint64_t bytes = sizeof(RefreshJob) + sizeof(ObjectHead) + key.text().size() +
+                              head->fields.memory_bytes() + parts.size() * sizeof(log::PartRef);
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || queue_bytes_.load(std::memory_order_relaxed) + bytes > queue_bytes_max_) return;
+  queue_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  push_locked(RefreshJob{key, std::move(head), old, std::move(parts), bytes});
 }
 
 void StoreWriter::remove(const CacheKey& key) {
@@ -132,7 +138,7 @@ void StoreWriter::remove(const CacheKey& key) {
   pending_.erase(key.fingerprint());
   committing_.erase(key.fingerprint());
   note_pending();
-  push_locked(RemoveJob{key});
+  push_locked(RemoveJob{key.fingerprint()});
 }
 
 ObjectPtr StoreWriter::find_pending(const CacheKey& key) const {
@@ -147,6 +153,13 @@ bool StoreWriter::is_on_its_way(const CacheKey& key) const {
   if (pending_count_.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard lock(mutex_);
   return pending_.contains(key.fingerprint()) || committing_.contains(key.fingerprint());
+}
+
+void StoreWriter::try_disk_again() noexcept {
+  if (!disk_failed_.exchange(false, std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  has_new_chance_ = true;
+  arrived_.notify_one();
 }
 
 void StoreWriter::drain() {
@@ -191,8 +204,14 @@ void StoreWriter::run() {
       sync_tombstones();
       lock.lock();
     }
-    arrived_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-    if (queue_.empty()) break;
+    arrived_.wait(lock, [this] { return stopping_ || has_new_chance_ || !queue_.empty(); });
+    if (std::exchange(has_new_chance_, false) || (stopping_ && queue_.empty())) {
+      lock.unlock();
+      write_owed_tombstones();
+      lock.lock();
+    }
+    if (queue_.empty() && stopping_) break;
+    if (queue_.empty()) continue;
     {
       Job job = std::move(queue_.front());
       queue_.pop_front();
@@ -323,6 +342,11 @@ void StoreWriter::execute(AbandonJob& job) {
 }
 
 void StoreWriter::execute(RefreshJob& job) {
+  write_refreshed(job);
+  queue_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
+}
+
+void StoreWriter::write_refreshed(const RefreshJob& job) {
   const auto is_current = [&] {  // neither replaced nor removed meanwhile
     const auto current = index_.find(job.key.fingerprint());
     return current && current->location == job.old.location;
@@ -338,11 +362,27 @@ void StoreWriter::execute(RefreshJob& job) {
 }
 
 void StoreWriter::execute(RemoveJob& job) {
-  index_.erase(job.key.fingerprint());
+  index_.erase(job.key);
+  if (!write_tombstone(job.key) && owed_tombstones_.size() < kOwedTombstonesMax)
+    owed_tombstones_.push_back(job.key);
+}
+
+bool StoreWriter::write_tombstone(const admission::Fingerprint& key) {
   log::RecordView view;
   view.kind = log::RecordKind::Tombstone;
-  view.fingerprint = job.key.fingerprint();
-  if (append(view, Cause::Tombstone)) unsynced_tombstones_ = true;
+  view.fingerprint = key;
+  if (!append(view, Cause::Tombstone)) return false;
+  unsynced_tombstones_ = true;
+  return true;
+}
+
+void StoreWriter::write_owed_tombstones() {
+  disk_failed_.store(false, std::memory_order_relaxed);
+  std::erase_if(owed_tombstones_, [this](const admission::Fingerprint& key) {
+    // What was written since stands for itself, and a tombstone after it would hide it.
+    if (index_.find(key)) return true;
+    return !disk_failed_.load(std::memory_order_relaxed) && write_tombstone(key);
+  });
 }
 
 void StoreWriter::execute(DrainJob& job) {

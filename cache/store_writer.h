@@ -35,6 +35,8 @@ namespace secondsight::cache {
 class StoreWriter {
  public:
   static constexpr std::uint64_t kFillPartBytes = 1U << 20;  // one part of a fill, at most
+  /// Above this many removals that the disk did not take, a restart may revive some.
+  static constexpr std::size_t kOwedTombstonesMax = 65'536;
   static constexpr std::uint64_t kFillReserveBytes =
       2U << 20;  // one being gathered, one being written
 
@@ -55,6 +57,7 @@ class StoreWriter {
   void abandon(const std::shared_ptr<Fill>& fill);
 
   /// A new head for a stored body (after a 304): a small record that points at the old body.
+  /// Dropped where the queue has no room: the old head stays, and is validated again.
   void refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head, Index::Entry old,
                std::vector<log::PartRef> parts);
   /// Forgets a key for good: what is in the index, in the queue and being written is not found any
@@ -66,7 +69,7 @@ class StoreWriter {
   /// Whether anything of that key is on its way to the index: an object, or a fill's last word.
   bool is_on_its_way(const CacheKey& key) const;
 
-  void try_disk_again() noexcept { disk_failed_.store(false, std::memory_order_relaxed); }
+  void try_disk_again() noexcept;
   std::uint64_t queue_bytes() const noexcept {
     return queue_bytes_.load(std::memory_order_relaxed);
   }
@@ -96,9 +99,10 @@ class StoreWriter {
     std::shared_ptr<const ObjectHead> head;
     Index::Entry old;
     std::vector<log::PartRef> parts;
+    std::uint64_t bytes;  // what it takes of the queue
   };
   struct RemoveJob {
-    CacheKey key;
+    admission::Fingerprint key;
   };
   struct DrainJob {
     std::function<void()> done;
@@ -118,6 +122,7 @@ class StoreWriter {
   void execute(RefreshJob&);
   void execute(RemoveJob&);
   void execute(DrainJob&);
+  void write_refreshed(const RefreshJob&);
   std::optional<Index::Entry> write(const Object&);
   std::optional<Index::Entry> write_in_parts(const Object&);
   bool is_wanted(const ObjectPtr&) const;
@@ -125,6 +130,8 @@ class StoreWriter {
   Result<log::Location> append(const log::RecordView&, Cause);
   void forget_reclaimed(const admission::Fingerprint&, const log::Location&);
   void sync_tombstones();
+  bool write_tombstone(const admission::Fingerprint&);
+  void write_owed_tombstones();
 
   log::ObjectLog& log_;
   Index& index_;
@@ -143,7 +150,10 @@ class StoreWriter {
                             admission::FingerprintHash>
       committing_;
   bool stopping_ = false;
-  bool unsynced_tombstones_ = false;  // writer thread only
+  bool has_new_chance_ = false;       // guarded by mutex_: the disk may work again
+  bool unsynced_tombstones_ = false;  // writer thread only, as is the next
+  /// Removed keys whose tombstone could not be written: a restart would revive them.
+  std::vector<admission::Fingerprint> owed_tombstones_;
 
   Counter& objects_written_;
   std::array<Counter*, 3> written_bytes_;  // by Cause

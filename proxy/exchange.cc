@@ -111,8 +111,8 @@ net::awaitable<void> Exchange::answer() {
         turn == kTurns || !is_sharable() ||
         services_.flights.is_uncacheable(primary.fingerprint(), services_.clock.steady());
     FlightReader reader(services_, request_.fields);
-    status.collapsed =
-        !take_off(reader, plan_flight(primary, found, alone ? Sharing::Alone : Sharing::Shared));
+    const Sharing sharing = alone ? Sharing::Alone : Sharing::Shared;
+    status.collapsed = !take_off(reader, plan_flight(primary, found, sharing), found);
     switch (co_await reader.arrive()) {
       case Arrival::Head:
         if (found && reader.head()->status >= 500) {
@@ -123,6 +123,9 @@ net::awaitable<void> Exchange::answer() {
       case Arrival::NotModified: {
         status.forward_status = 304;
         auto fresh_head = reader.head();
+        if (auto fresh = services_.cache.find_in_memory(found.key);
+            found.object && fresh && fresh->head == fresh_head)
+          found.object = std::move(fresh);
         if (found && co_await serve(found, status, Outcome::Revalidated, std::move(fresh_head)) ==
                          Served::Yes) {
           co_return;
@@ -151,9 +154,11 @@ net::awaitable<Exchange::Found> Exchange::look_up(const CacheKey& primary) {
   Found found{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
   for (int step = 0; step < 2; ++step) {  // the primary key, then the variant that it points to
     found.object = services_.cache.find_in_memory(found.key);
+    found.seen.reset();
     if (!found.object) {
       const auto entry = services_.cache.find_on_disk(found.key);
       if (!entry) break;
+      found.seen = entry->location;
       co_await read_from_disk(found, *entry);
     }
     if (!found.object || !found.object->is_vary_marker) break;
@@ -228,7 +233,9 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   status.ttl = time_to_live(*head, now_);
   const bool in_memory = found.object && !found.from_disk;
   status.detail = to_string(in_memory ? Detail::Memory : Detail::Disk);
-  if (in_memory && facts_.method == policy::Method::Get && services_.cache.promote(found.object)) {
+  const bool is_current = found.object && found.object->head == head;
+  if (in_memory && is_current && facts_.method == policy::Method::Get &&
+      services_.cache.promote(found.object)) {
     status.stored = true;
     if (found.marker) services_.cache.persist_marker(found.marker);
   }
@@ -399,7 +406,7 @@ void Exchange::plan_validation(FlightPlan& plan, const Found& found) const {
   };
 }
 
-bool Exchange::take_off(FlightReader& reader, FlightPlan plan) {
+bool Exchange::take_off(FlightReader& reader, FlightPlan plan, const Found& found) {
   const bool shared = plan.shared;
   auto fresh = std::make_shared<Flight>(services_, std::move(plan));
   if (shared) {
@@ -415,10 +422,22 @@ bool Exchange::take_off(FlightReader& reader, FlightPlan plan) {
         return false;
       }
       fresh->fly_alone();  // that flight is not shared any more: nobody joins this one either
+    } else if (is_overtaken(found) && fresh->join(reader)) {
+      fresh->cancel();  // releases everyone: they look again
+      return false;
     }
   }
   fresh->begin(&reader);
   return true;
+}
+
+/// Whether a flight that has landed since the look-up brought what it did not find: a flight leaves
+/// the table only after the cache has its response.
+bool Exchange::is_overtaken(const Found& found) const {
+  const auto object = services_.cache.find_in_memory(found.key);
+  if (object) return object != found.object;
+  const auto entry = services_.cache.find_on_disk(found.key);
+  return entry && !found.object && (!found.seen || entry->location != *found.seen);
 }
 
 /// Asks the origin while the stale response is being served. RFC 5861 3. As a plain GET, for all;
@@ -545,7 +564,7 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
   status.forward = Forward::Method;
   const Found nothing{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
   FlightReader reader(services_, request_.fields);
-  take_off(reader, plan_flight(primary, nothing, Sharing::Alone));
+  take_off(reader, plan_flight(primary, nothing, Sharing::Alone), nothing);
   if (co_await reader.arrive() != Arrival::Head) {
     const OriginError error = reader.error();
     if (error == OriginError::RequestBody) co_return;  // the session answers for its own body
@@ -639,6 +658,10 @@ net::awaitable<void> ExchangeHandler::handle(const Request& request, BodySource&
 
 void ExchangeHandler::tick(SteadyTime now) {
   origin_->tick(now);
+  // One that ends here leaves the set.
+  const std::vector<Flight*> running(services_.running.begin(), services_.running.end());
+  for (Flight* flight : running)
+    if (services_.running.contains(flight)) flight->tick(now);
 }
 
 void ExchangeHandler::cancel_flights() {

@@ -32,7 +32,8 @@ class Exchange {
     cache::ObjectPtr marker;  // how the primary key varies; null: it does not
     cache::ObjectPtr object;
     std::optional<cache::DiskObject> disk;
-    bool from_disk = false;  // `object` was just read from there
+    bool from_disk = false;                      // `object` was just read from there
+    std::optional<cache::log::Location> seen{};  // where the index said it is, readable or not
 
     explicit operator bool() const noexcept { return object != nullptr || disk.has_value(); }
     const std::shared_ptr<const cache::ObjectHead>& head() const noexcept {
@@ -60,7 +61,8 @@ class Exchange {
   FlightPlan plan_flight(const cache::CacheKey& primary, const Found& found, Sharing sharing);
   void plan_validation(FlightPlan& plan, const Found& found) const;
   /// True: the reader leads; false: it joined another's flight.
-  bool take_off(FlightReader& reader, FlightPlan plan);
+  bool take_off(FlightReader& reader, FlightPlan plan, const Found& found);
+  bool is_overtaken(const Found& found) const;
   void revalidate_behind(const cache::CacheKey& primary, const Found& found);
 
   /// A promised body goes on from the origin; false: it cannot, the response is to be cut.

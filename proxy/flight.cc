@@ -19,6 +19,28 @@ using cache::policy::Storability;
 
 /// A gathered body of many small pieces becomes one, so that a hit is one write.
 constexpr std::uint64_t kJoinedBodyBytesMax = 64U << 10;
+/// How long a fill waits for a writer that writes nothing. Longer than a disk's worst pause,
+/// shorter than a client's patience (proxy.body_timeout).
+constexpr std::chrono::seconds kWriterPatience{5};
+/// Neighbouring pieces become one up to this size; not above the smallest part of a fill.
+constexpr std::uint64_t kMergedBytesMax = 64U << 10;
+
+/// Adds a piece at the end. A body that dribbles in would cost many times its bytes in pieces:
+/// neighbours are merged while the older one is at most twice as large, so that the sizes of a run
+/// of small ones fall by half, and no byte is copied more often than they can.
+template <class Pieces>
+void add_piece(Pieces& pieces, cache::ChunkPtr chunk) {
+  while (!pieces.empty() && pieces.back()->size() <= 2 * chunk->size() &&
+         pieces.back()->size() + chunk->size() <= kMergedBytesMax) {
+    auto merged = std::make_shared<cache::Chunk>();
+    merged->reserve(pieces.back()->size() + chunk->size());
+    merged->insert(merged->end(), pieces.back()->begin(), pieces.back()->end());
+    merged->insert(merged->end(), chunk->begin(), chunk->end());
+    pieces.pop_back();
+    chunk = std::move(merged);
+  }
+  pieces.push_back(std::move(chunk));
+}
 
 std::vector<cache::ChunkPtr> joined(const std::deque<cache::ChunkPtr>& pieces,
                                     std::uint64_t bytes) {
@@ -70,6 +92,22 @@ bool Flight::join(FlightReader& reader) {
   }
   deliver_head(reader);
   return true;
+}
+
+void Flight::tick(SteadyTime now) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (mode_ != Mode::Filling || !paused_) return;
+    const std::uint64_t written = fill_->written_bytes();
+    if (stalled_since_ == SteadyTime{} || written != stalled_at_bytes_) {
+      stalled_since_ = now;
+      stalled_at_bytes_ = written;
+    }
+    if (now - stalled_since_ < kWriterPatience) return;
+    give_up_fill();
+    start_passing();
+  }
+  look_after();
 }
 
 void Flight::cancel() {
@@ -142,7 +180,7 @@ void Flight::take_body(std::span<const std::byte> bytes) {
     const auto piece = bytes.first(std::min(bytes.size(), chunk_bytes_max));
     bytes = bytes.subspan(piece.size());
     auto chunk = std::make_shared<const cache::Chunk>(piece.begin(), piece.end());
-    window_.push_back(chunk);
+    add_piece(window_, chunk);
     end_ += chunk->size();
     if (mode_ == Mode::Filling) gather(chunk);
   }
@@ -363,7 +401,7 @@ void Flight::gather(const cache::ChunkPtr& chunk) {
   const std::uint64_t part_bytes_max = services_.cache.fill_part_bytes();
   CHECK(chunk->size() <= part_bytes_max);
   if (part_bytes_ + chunk->size() > part_bytes_max) hand_over_part();
-  part_.push_back(chunk);
+  add_piece(part_, chunk);
   part_bytes_ += chunk->size();
 }
 
@@ -492,6 +530,7 @@ void Flight::look_after() {
     abandoned = is_abandoned();
     if (paused_ && !should_pause()) {
       paused_ = false;
+      stalled_since_ = {};
       resumed = true;
     }
   }

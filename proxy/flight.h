@@ -124,6 +124,8 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   bool join(FlightReader& reader);
   /// Before begin(): nobody will join it.
   void fly_alone() noexcept { plan_.shared = false; }
+  /// On its worker, about ten times a second: a fill whose writer hangs goes on without the disk.
+  void tick(SteadyTime now);
   /// Its worker ends: the fetch is given up, everyone who waits is released.
   void cancel();
   /// An unsafe request changed the resource since: whatever comes is not kept, and not for who asks
@@ -196,6 +198,8 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   std::vector<cache::ChunkPtr> part_;  // gathered for the next part
   std::uint64_t part_bytes_ = 0;
   bool paused_ = false;
+  SteadyTime stalled_since_{};          // while paused for the writer
+  std::uint64_t stalled_at_bytes_ = 0;  // what it had written then
   bool done_ = false;
   bool committing_ = false;
   bool fill_given_up_ = false;

@@ -278,6 +278,30 @@ TEST_F(StoreWriterTest, AfterAFailedWriteItRefusesUntilToldToTryAgain) {
   EXPECT_TRUE(is_in_index("/a"));
 }
 
+TEST_F(StoreWriterTest, ATombstoneThatCouldNotBeWrittenIsOwed) {
+  enum class Paid { ByNewChance, ByEnd, ByNewerObject };
+  for (const Paid paid : {Paid::ByNewChance, Paid::ByEnd, Paid::ByNewerObject}) {
+    ASSERT_EQ(writer_->store(object_of("/a", 10)), Detail::None);
+    writer_->drain();
+    disk_.gate->close();
+    writer_->remove(key_of("/a"));
+    disk_.gate->wait_for_writer();
+    if (paid == Paid::ByNewerObject) {
+      ASSERT_EQ(writer_->store(object_of("/a", 20)), Detail::None);
+    }
+    fail_next();
+    disk_.gate->open();
+    writer_->drain();
+    if (paid != Paid::ByEnd) {
+      writer_->try_disk_again();
+      ASSERT_EQ(writer_->store(object_of("/b", 10)), Detail::None);
+      writer_->drain();
+    }
+    reopen();
+    EXPECT_EQ(read("/a").size(), paid == Paid::ByNewerObject ? 20U : 0U);
+  }
+}
+
 TEST_F(StoreWriterTest, ARefreshGivesTheStoredBodyANewHead) {
   ASSERT_EQ(writer_->store(object_of("/a", 1'000)), Detail::None);
   writer_->drain();
@@ -290,6 +314,19 @@ TEST_F(StoreWriterTest, ARefreshGivesTheStoredBodyANewHead) {
   ASSERT_TRUE(reader);
   EXPECT_EQ((*reader)->head().head, "OK\r\nX-Value: 2\r\n");
   EXPECT_TRUE(read("/a") == *chunk_of(1'000));
+}
+
+TEST_F(StoreWriterTest, RefreshesStayWithinTheQueueToo) {
+  ASSERT_EQ(writer_->store(object_of("/a", 1'000)), Detail::None);
+  writer_->drain();
+  const auto old = *index_->find(key_of("/a").fingerprint());
+  hold_the_writer();
+  const auto large_head = head_of(std::string(100'000, 'x'));
+  for (int i = 0; i < 1'000; ++i)
+    writer_->refresh(key_of("/a"), large_head, old, {{old.location, 1'000}});
+  EXPECT_LE(writer_->queue_bytes(), kQueueBytes);
+  disk_.gate->open();
+  EXPECT_EQ(drained_queue_bytes(), 0U);
 }
 
 TEST_F(StoreWriterTest, ARefreshOfWhatWasReplacedOrRemovedDoesNothing) {

@@ -13,6 +13,7 @@ using namespace literals;
 using secondsight::test::DiskGate;
 using secondsight::test::GatedFileSystem;
 using secondsight::test::SimFileSystem;
+using std::chrono::hours;
 using Clients = std::vector<std::unique_ptr<RawClient>>;
 
 /// No memory tier, so that every body above 256 KiB is a fill; parts of 1 MiB.
@@ -46,6 +47,38 @@ TEST(FlightEnd, AFillMayBeCommittedAfterItsWorkerIsGone) {
   });
   proxy.stop();
   opener.join();
+}
+
+TEST(FlightEnd, AFillGoesOnWithoutADiskThatHangs) {
+  const std::string body = body_of(16_MiB);
+  ScriptedOrigin origin([&](OriginConnection& connection) {
+    if (connection.read_request().empty()) return;
+    connection.send(ok(kFresh, body));
+    connection.wait_for_close();
+  });
+  const auto gate = std::make_shared<DiskGate>();
+  const auto patient = [](Settings& s) {
+    fill_all(s);
+    s.proxy.body_timeout = s.origin.idle_timeout = s.origin.response_timeout = hours{1'000};
+  };
+  RunningProxy proxy(origin.url(), patient,
+                     std::make_unique<GatedFileSystem>(std::make_unique<SimFileSystem>(1), gate));
+  gate->close();
+  const auto client = ask(proxy, "/a");
+  ASSERT_NE(client->read_until("\r\n\r\n"), "");
+  gate->wait_for_writer();
+  const std::string start = client->read_exactly(2_MiB);
+  std::string rest;
+  EXPECT_TRUE(eventually([&] {
+    proxy.clock.advance(std::chrono::milliseconds{100});
+    rest += client->read_some();
+    return start.size() + rest.size() == body.size();
+  }));
+  EXPECT_TRUE(start + rest == body);
+  gate->open();
+  proxy.drain();
+  EXPECT_EQ(proxy.metric("secondsight_index_objects"), 0);
+  EXPECT_EQ(proxy.metric("secondsight_writer_queue_bytes"), 0);
 }
 
 TEST(FlightEnd, UploadsMayBeUnderWay) {

@@ -40,6 +40,23 @@ TEST(Flight, OneFetchServesAllWhoAskAtTheSameTime) {
       << "the second of them was the second sighting";
 }
 
+TEST(Flight, NobodyFetchesWhatLandedBetweenTheLookUpAndTheTakeOff) {
+  constexpr std::size_t kKeys = 150;
+  for (const std::uint64_t memory_bytes : {std::uint64_t{0}, 4_MiB}) {
+    ScriptedOrigin origin(secondsight::test::answer_always(ok(kFresh, "hello")));
+    RunningProxy proxy(origin.url(), [&](Settings& s) {
+      always(s);
+      s.cache.memory_bytes = memory_bytes;
+    });
+    for (std::size_t key = 0; key < kKeys; ++key) {
+      Clients clients;
+      for (int i = 0; i < 6; ++i) clients.push_back(ask(proxy, "/" + std::to_string(key)));
+      for (const auto& client : clients) EXPECT_EQ(client->read_response().body, "hello");
+    }
+    EXPECT_EQ(origin.requests().size(), kKeys);
+  }
+}
+
 TEST(Flight, TwoFirstRequestsAtOnceAreAdmittedFromTheFlightsOwnBytes) {
   for (const std::uint64_t memory_bytes : {std::uint64_t{0}, 4_MiB}) {
     ScriptedOrigin origin(answer_when_released(ok(kFresh, "hello")));
@@ -260,6 +277,27 @@ TEST(Flight, ABodyThatOutgrowsWhatMayBeKeptIsPassedOn) {
   }
 }
 
+TEST(Flight, ABodyInTinyPiecesCostsItsBytes) {
+  for (const std::size_t bytes : {std::size_t{200'000}, std::size_t{3'000'000}}) {
+    const std::string body = body_of(bytes);
+    const std::string framed = chunked_head(kFresh) + chunked(body, 3);
+    ScriptedOrigin origin([&](OriginConnection& connection) {
+      if (!connection.read_request().empty()) connection.send(framed);
+    });
+    RunningProxy proxy(origin.url(), always);
+    EXPECT_TRUE(proxy.get("/a").body == body);
+    proxy.drain();
+    EXPECT_EQ(proxy.metric("secondsight_index_objects"), 1);
+    if (proxy.metric("secondsight_memory_objects") == 1) {
+      EXPECT_LT(proxy.metric("secondsight_memory_bytes"), static_cast<double>(bytes) * 1.1);
+    } else {
+      EXPECT_GT(bytes, 1_MiB) << "the small one has to be in memory";
+    }
+    EXPECT_TRUE(proxy.get("/a").body == body);
+    EXPECT_EQ(origin.requests().size(), 1U);
+  }
+}
+
 TEST(Flight, WhatOutgrowsMemoryIsNotFetchedForNobody) {
   const std::string piece = chunked(body_of(64_KiB), 64_KiB).substr(0, 7 + 64_KiB + 2);
   std::atomic<bool> was_given_up{false};
@@ -455,6 +493,25 @@ TEST(Flight, StaleRequestsShareOneValidation) {
     EXPECT_EQ(origin.requests().size(), 2U);
     EXPECT_TRUE(says(proxy.get("/a"), "hit"));
   }
+}
+
+TEST(Flight, AValidatedObjectIsWrittenOnceWithItsNewHead) {
+  RoutedOrigin origin;
+  origin.on("/a", [](const std::string& request) -> std::string {
+    if (request.find("If-None-Match") != std::string::npos)
+      return "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nCache-Control: max-age=600\r\n\r\n";
+    return ok("Cache-Control: max-age=60\r\nETag: \"v1\"\r\n", "hello");
+  });
+  RunningProxy proxy(origin.url());
+  proxy.get("/a");
+  proxy.clock.advance(seconds{61});
+  EXPECT_TRUE(says(proxy.get("/a"), "stored")) << "its second sighting";
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(says(proxy.get("/a"), "stored"));
+  proxy.drain();
+  EXPECT_EQ(proxy.metric("secondsight_objects_written_total"), 1);
+  proxy.restart();
+  proxy.clock.advance(seconds{100});
+  EXPECT_TRUE(says(proxy.get("/a"), "hit")) << "the new head was written";
 }
 
 TEST(Flight, WhatGoesOnBehindAStaleAnswerIsAPlainRequest) {

@@ -276,6 +276,7 @@ ObjectPtr Cache::note_vary(const CacheKey& primary, ObjectPtr known,
     names.insert(names.end(), old.begin(), old.end());
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
+    if (names.size() > policy::kVaryNamesMax) names = vary;  // the older ones are given up
     if (names == old) return known;
   }
   ObjectPtr marker =

@@ -119,6 +119,8 @@ net::awaitable<void> Exchange::answer() {
           status.forward_status = reader.head()->status;
           if (co_await fall_back(found, status) == Served::Yes) co_return;
         }
+        if (reader.head()->status == 304 && !facts_.has_conditions)  // nobody asked whether
+          co_return co_await refuse(502, to_string(OriginError::Malformed), status);
         co_return co_await relay(reader, status, Outcome::Miss);
       case Arrival::NotModified: {
         status.forward_status = 304;
@@ -476,12 +478,21 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
                                     .patched = patched,
                                     .content_length = reader.content_length(),
                                     .has_body = has_response_body(request_, head->status)};
-  begin(response);
+  bool begun = false;
   while (response.has_body) {
-    if (reader.would_wait()) {
+    if (reader.would_wait()) {  // the head goes ahead of a body that is slow to come
+      if (!begun) begin(response);
+      begun = true;
       if (const auto flushed = co_await sink_.flush(); !flushed) co_return finish(outcome);
     }
     const auto pieces = co_await reader.next();
+    if (!pieces && !begun) {  // broken from its first byte: nothing was promised yet
+      CacheStatus broken;
+      broken.forward = status.forward;
+      co_return co_await refuse(502, to_string(reader.error()), broken);
+    }
+    if (!begun) begin(response);
+    begun = true;
     if (!pieces) {
       // The origin's body is whole so far, but what this reader still needs of it left the disk.
       const bool is_lost_here = reader.error() == OriginError::None;
@@ -494,6 +505,7 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
     if (const auto sent = co_await sink_.write(*pieces); !sent) co_return finish(outcome);
     for (const auto& piece : *pieces) note_sent(piece.size());
   }
+  if (!begun) begin(response);
   co_await sink_.finish();
   finish(outcome);
 }

@@ -123,6 +123,11 @@ void Flight::on_head(OriginHead&& head) {
   const auto& facts = object_head->facts;
   Storability storable = cache::policy::storability(plan_.facts, facts);
   if (storable == Storability::Storable && !plan_.may_store) storable = Storability::Method;
+  if (storable == Storability::Storable &&
+      cache::policy::is_stale_for_good(facts, object_head->times, {},
+                                       object_head->times.response_received)) {
+    storable = Storability::NoLifetime;
+  }
   if (plan_.counts_for_whole && head.status == 206) {
     auto whole = facts;
     whole.status = 200;

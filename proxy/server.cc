@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "config/address.h"
 #include "config/log.h"
 #include "config/units.h"
 #include "proxy/listener.h"
@@ -33,7 +34,26 @@ Server::~Server() {
   admin_.reset();
 }
 
+/// SO_REUSEPORT lets the workers share a port, and would let another process take part, too. Asked
+/// before anything is opened or made.
+std::string Server::find_used_address() const {
+  std::vector<std::pair<const char*, ListenAddress>> addresses;
+  for (const ListenAddress& at : settings_.proxy.listen) addresses.emplace_back("proxy", at);
+  if (settings_.admin.enabled) addresses.emplace_back("admin", settings_.admin.listen);
+  for (const auto& [table, at] : addresses) {
+    if (at.port == 0) continue;
+    const auto endpoint = endpoint_of(at);
+    const auto failure = endpoint ? check_unused(*endpoint).error() : endpoint.error();
+    if (failure) {
+      return "cannot listen on [" + std::string(table) + "] listen = \"" + to_string(at) +
+             "\": " + failure.message();
+    }
+  }
+  return {};
+}
+
 std::string Server::start() {
+  if (std::string failure = find_used_address(); !failure.empty()) return failure;
   if (std::string failure = open_cache(); !failure.empty()) return failure;
   register_gauges();
   if (!settings_.log.access.empty()) {
@@ -125,11 +145,6 @@ std::string Server::listen() {
       return "[proxy] listen = \"" + wanted.host + "\": " + numeric.error().message();
     }
     tcp::endpoint endpoint = *numeric;
-    // SO_REUSEPORT lets the workers share a port, and would let another process take part, too.
-    if (const auto unused = check_unused(endpoint); !unused) {
-      return "cannot listen on [proxy] listen = \"" + to_text(endpoint) +
-             "\": " + unused.error().message();
-    }
     for (const auto& worker : workers_) {
       const auto bound = worker->listen(endpoint);
       if (!bound) {

@@ -47,6 +47,7 @@ class Server {
   cache::Cache& cache() noexcept { return *cache_; }
 
  private:
+  std::string find_used_address() const;
   std::string open_cache();
   std::string listen();
   void register_gauges();

@@ -192,7 +192,8 @@ Result<std::vector<std::string>> PosixFileSystem::list() const {
   errno = 0;
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != ".." && name != kLockName) names.emplace_back(name);
+    const bool is_file = entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN;
+    if (is_file && name != "." && name != ".." && name != kLockName) names.emplace_back(name);
   }
   if (errno != 0) return last_error();
   return names;

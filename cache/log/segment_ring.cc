@@ -55,6 +55,28 @@ Result<std::vector<FoundFile>> open_all(FileSystem& files) {
   return all;
 }
 
+/// A file with the name of a segment that none of ours can be: it has no good header, and a number
+/// far beyond, or a length above, that of any file that has one. (A segment whose header is damaged
+/// is near.)
+class Foreign {
+ public:
+  Foreign(const std::vector<FoundFile>& all, std::uint64_t segment_bytes) : bytes_(segment_bytes) {
+    for (const FoundFile& file : all) {
+      if (!file.header) continue;
+      number_ = std::max(number_, file.number);
+      bytes_ = std::max<std::uint64_t>(bytes_, file.header->segment_bytes);
+    }
+  }
+  bool operator()(const FoundFile& file) const noexcept {
+    constexpr std::uint64_t kFar = 1024;
+    return !file.header && (file.number > number_ + kFar || file.file_bytes > bytes_);
+  }
+
+ private:
+  std::uint32_t number_ = 0;
+  std::uint64_t bytes_;
+};
+
 }  // namespace
 
 SegmentRing::SegmentRing(FileSystem& files, const Options& options)
@@ -72,7 +94,13 @@ Result<std::vector<SegmentRing::Existing>> SegmentRing::find_existing() {
   has_unsynced_removal_ = true;
   is_removal_unknown_ = true;
   std::vector<Existing> existing;
+  const Foreign is_foreign(*found, options_.segment_bytes);
   for (FoundFile& file : *found) {
+    if (is_foreign(file)) {
+      if (auto removed = files_.remove(segment_file_name(file.number)); !removed)
+        return removed.error();
+      continue;
+    }
     next_number_ = file.number + 1;  // 0 after the last number: start_segment() refuses
     const auto& header = file.header;
     if (header && (header->version < kFormatVersion || header->seed_id != options_.seed_id)) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ struct ResponseFacts {
   std::string etag;  // as received, quotes and W/ included; empty: none, or several that differ
   bool has_set_cookie = false;
 };
+
+/// A response that varies with more fields than this is as good as Vary: *. Keys hold every name.
+inline constexpr std::size_t kVaryNamesMax = 32;
 
 enum class Method : std::uint8_t { Get, Head, Safe /* OPTIONS, TRACE */, Unsafe /* and unknown */ };
 

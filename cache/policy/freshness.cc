@@ -157,8 +157,21 @@ Storability storability(const RequestFacts& request, const ResponseFacts& respon
   if (d.is_private) return Storability::Private;
   if (request.has_authorization && !allows_authorized(d)) return Storability::Authorization;
   if (!response.vary.empty() && response.vary.front() == "*") return Storability::VaryAny;
+  if (response.vary.size() > kVaryNamesMax) return Storability::VaryAny;
   if (!is_of_use(response)) return Storability::NoLifetime;
   return Storability::Storable;
+}
+
+bool is_stale_for_good(const ResponseFacts& response, const ExchangeTimes& times,
+                       const HeuristicLimits& limits, WallTime now) {
+  if (!response.etag.empty() || response.last_modified) return false;
+  const ResponseDirectives& d = response.directives;
+  const Seconds stale_max = forbids_stale(d)
+                                ? Seconds{0}
+                                : std::max(d.stale_while_revalidate.value_or(Seconds{0}),
+                                           d.stale_if_error.value_or(Seconds{0}));
+  const Freshness f = freshness_at(response, times, limits, now);
+  return f.age >= f.lifetime + stale_max;
 }
 
 Seconds freshness_lifetime(const ResponseFacts& response, const ExchangeTimes& times,

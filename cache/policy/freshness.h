@@ -26,6 +26,12 @@ std::string_view to_string(Storability) noexcept;
 /// public.
 Storability storability(const RequestFacts&, const ResponseFacts&);
 
+/// Whether no later request could use it at `now` or after: it has no validator, and its age is
+/// past its lifetime and every stale use (it came old through another cache). Then keeping it is
+/// waste.
+bool is_stale_for_good(const ResponseFacts&, const ExchangeTimes&, const HeuristicLimits&,
+                       WallTime now);
+
 /// Seconds this response stays fresh, counted from its origin: s-maxage, then max-age, then
 /// Expires - Date, then the heuristic (only for statuses of RFC 9110 15.1, or public). Zero to
 /// 2^31. Without a readable Date it counts from when the response was received. RFC

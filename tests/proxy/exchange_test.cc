@@ -346,6 +346,31 @@ TEST(Exchange, ATruncatedBodyIsCutAndNeverStored) {
   }
 }
 
+TEST(Exchange, WhatIsBrokenFromTheStartGives502) {
+  for (const char* answer :
+       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nCache-Control: max-age=60\r\n\r\nzz\r\n",
+        "HTTP/1.1 304 Not Modified\r\n\r\n", "HTTP/1.1 200 OK\r\nX : y\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 2"}) {
+    ScriptedOrigin origin([answer](OriginConnection& connection) {
+      if (!connection.read_request().empty()) connection.send(answer);
+    });
+    RunningProxy proxy(origin.url());
+    const RawResponse response = proxy.get("/a");
+    EXPECT_EQ(response.status, 502) << answer;
+    EXPECT_TRUE(response.whole) << answer;
+  }
+}
+
+TEST(Exchange, AlreadyStaleWithoutAValidatorIsNotKept) {
+  RoutedOrigin origin;
+  origin.on("/a", ok("Cache-Control: max-age=60\r\nAge: 70\r\n", "old"));
+  RunningProxy proxy(origin.url());
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(proxy.get("/a").field("Cache-Status"),
+              "secondsight; fwd=uri-miss; detail=no-lifetime");
+}
+
 TEST(Exchange, AChangedByteOnDiskIsAMissNeverAWrongByte) {
   RoutedOrigin origin;
   const std::string body(20'000, 'b');

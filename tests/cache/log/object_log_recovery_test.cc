@@ -71,6 +71,23 @@ TEST(ObjectLogRecovery, OtherFilesAreLeftAlone) {
   EXPECT_NE(std::find(names.begin(), names.end(), "00000009.segmen"), names.end());
 }
 
+TEST(ObjectLogRecovery, ForeignFilesWithASegmentsNameCostNothing) {
+  SimFileSystem disk(1);
+  {
+    Log log(disk);
+    for (std::uint64_t i = 0; i < 30; ++i) log.append(TestRecord(i, 1, 1'000));
+    EXPECT_OK(log.log->close());
+  }
+  disk.set_contents("ffffffff.segment", std::vector<std::byte>(100));
+  disk.set_contents("00010002.segment", std::vector<std::byte>(10 * kSegments * kSegmentBytes));
+  disk.set_contents("00000020.segment", std::vector<std::byte>(2 * kSegmentBytes));
+  Log log(disk);
+  EXPECT_EQ(log.index.places.size(), 30U) << "no good segment made room for them";
+  for (std::uint64_t i = 100; i < 110; ++i) log.append(TestRecord(i, 1, 1'000));
+  const auto names = *disk.list();
+  EXPECT_EQ(std::count(names.begin(), names.end(), "ffffffff.segment"), 0);
+}
+
 TEST(ObjectLogRecovery, AfterACleanCloseNoRecordIsRead) {
   SimFileSystem disk(1);
   {

@@ -218,12 +218,57 @@ TEST(Freshness, StatusesThatMayBeStored) {
   }
 }
 
+TEST(Freshness, TooManyVaryNamesAreAsGoodAsAny) {
+  std::string vary = "a";
+  for (std::size_t i = 1; i < kVaryNamesMax; ++i) vary += ", a" + std::to_string(i);
+  const auto kept = [&] {
+    return storability(
+        read_facts("GET", head({})),
+        read_facts(200, head({{"Cache-Control", "max-age=9"}, {"Vary", vary.c_str()}}),
+                   WallTime{}));
+  };
+  EXPECT_EQ(kept(), Storability::Storable);
+  vary += ", b";
+  EXPECT_EQ(kept(), Storability::VaryAny) << "RFC 9111 4.1: one name too many";
+}
+
 TEST(Freshness, StorabilityNames) {
   EXPECT_EQ(to_string(Storability::Storable), "storable");
   EXPECT_EQ(to_string(Storability::RequestNoStore), "request-no-store");
   EXPECT_EQ(to_string(Storability::NoStore), "no-store");
   EXPECT_EQ(to_string(Storability::VaryAny), "vary-any");
   EXPECT_EQ(to_string(Storability::NoLifetime), "no-lifetime");
+}
+
+TEST(Freshness, StaleForGood) {
+  struct Row {
+    const char* clause;
+    bool expected;
+    HeadLines response;
+  };
+  const Row rows[] = {
+      {"RFC 9111 4.2.4: fresh", false, {{"Cache-Control", "max-age=10"}, {"Age", "9"}}},
+      {"RFC 9111 4.2.4: as old as its lifetime",
+       true,
+       {{"Cache-Control", "max-age=10"}, {"Age", "10"}}},
+      {"RFC 9111 4.3: a validator makes it useful",
+       false,
+       {{"Cache-Control", "max-age=10"}, {"Age", "99"}, {"ETag", "\"a\""}}},
+      {"RFC 5861 3: within stale-while-revalidate",
+       false,
+       {{"Cache-Control", "max-age=10, stale-while-revalidate=90"}, {"Age", "99"}}},
+      {"RFC 5861 4: past stale-if-error",
+       true,
+       {{"Cache-Control", "max-age=10, stale-if-error=80"}, {"Age", "99"}}},
+      {"RFC 9111 5.2.2.2: must-revalidate forbids every stale use",
+       true,
+       {{"Cache-Control", "max-age=10, stale-if-error=90, must-revalidate"}, {"Age", "99"}}},
+  };
+  const WallTime now = *parse_http_date(kHourLater, WallTime{});
+  for (const Row& row : rows) {
+    const ResponseFacts facts = read_facts(200, head(row.response), now);
+    EXPECT_EQ(is_stale_for_good(facts, {now, now}, kLimits, now), row.expected) << row.clause;
+  }
 }
 
 TEST(Freshness, Lifetime) {

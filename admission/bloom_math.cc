@@ -60,8 +60,9 @@ Mixture mix(double keys_per_line) noexcept {
   Mixture mixture;
   double chance = std::exp(-mean);  // of exactly m keys
   double more = 1 - chance;         // of more than m keys
-  const double last = mean + 12 * std::sqrt(mean) + 30;
-  for (double m = 0; m <= last; ++m) {
+  const auto last = static_cast<unsigned>(mean + 12 * std::sqrt(mean) + 30);
+  for (unsigned count = 0; count <= last; ++count) {
+    const double m = count;
     const ByCoincidence match = match_chances(m);
     for (unsigned c = 0; c <= kWordsPerHalf; ++c) {
       mixture.full[c] += chance * match[c];

@@ -27,7 +27,7 @@ struct ProxyCounters {
   Counter& collapsed;  // requests that shared another's fetch
   Counter&
       continued_bodies;  // stored bodies that were lost under a reader and went on from the origin
-  Counter& cut_bodies;   // responses cut because the origin's body was
+  Counter& cut_bodies;   // responses cut because the rest of the body could not be had
   Counter& sent_bytes;   // body bytes to clients
 };
 

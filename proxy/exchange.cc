@@ -154,7 +154,7 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
 /// Asks the origin whether the stored response is still good, with the validators of that in place
 /// of the client's own conditions, which are judged against the outcome. RFC 9111 4.3.1.
 void Exchange::plan_validation(FlightPlan& plan, const Found& found) const {
-  const auto head = found.head();
+  const auto& head = found.head();
   if (head->facts.etag.empty() && !head->facts.last_modified) return;
   plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
   plan.stale = head;
@@ -218,7 +218,7 @@ void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
     return;
   }
   FlightPlan plan = plan_flight(primary, found, Sharing::Shared);
-  const auto head = found.head();
+  const auto& head = found.head();
   plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
   plan.counts_for_whole = false;
   auto flight = std::make_shared<Flight>(services_, std::move(plan));

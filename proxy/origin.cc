@@ -185,7 +185,7 @@ std::unique_ptr<OriginFetch> CurlOriginClient::start(OriginRequest request,
   const SteadyTime now = clock_.steady();
   const auto origin = choice_.pick(slot.tried, now);
   CHECK(origin.has_value());
-  slot.transfer.begin(std::move(request), receiver, [this, &slot] { unpause_later(slot); });
+  slot.transfer.begin(request, receiver, [this, &slot] { unpause_later(slot); });
   slot.transfer.expect_head_by(now + settings_.response_timeout);
   slot.transfer.aim(*origin);
   if (in_curl_) {

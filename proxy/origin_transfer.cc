@@ -13,7 +13,7 @@ namespace {
 using cache::policy::equals_ignoring_case;
 
 // One read from the socket; libcurl hands it on in pieces of 16 KiB.
-constexpr long kReadBytes = 64 * 1024;
+constexpr long kReadBytes = 64L * 1024;
 
 template <class T>
 void set(CURL* easy, CURLoption option, T value) {
@@ -134,7 +134,7 @@ void OriginTransfer::set_callbacks() {
   set(easy_, CURLOPT_READDATA, this);
 }
 
-void OriginTransfer::begin(OriginRequest request, OriginReceiver& receiver,
+void OriginTransfer::begin(const OriginRequest& request, OriginReceiver& receiver,
                            std::function<void()> unpause) {
   receiver_ = &receiver;
   unpause_ = std::move(unpause);

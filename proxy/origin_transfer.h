@@ -31,7 +31,7 @@ class OriginTransfer {
 
   /// Takes the next request. `unpause` is called when libcurl should look at a paused direction
   /// again; it may be called from within libcurl.
-  void begin(OriginRequest request, OriginReceiver& receiver, std::function<void()> unpause);
+  void begin(const OriginRequest& request, OriginReceiver& receiver, std::function<void()> unpause);
   /// Points the request at one origin. Only while nothing was sent.
   void aim(std::size_t origin);
   std::size_t origin() const noexcept { return origin_; }

@@ -114,7 +114,7 @@ Result<Location> ObjectLog::Impl::append(const RecordView& record, const OnRecla
   if (!writer_) {
     if (auto started = start_segment(reclaimed); !started) return started.error();
   }
-  auto location = writer_->append(record);
+  auto location = writer_->append(record);  // NOLINT(clang-analyzer-cplusplus.Move): started above
   if (!location) {
     retire_segment();
     return location;

@@ -190,6 +190,7 @@ Result<std::vector<std::string>> PosixFileSystem::list() const {
   }
   std::vector<std::string> names;
   errno = 0;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is safe for streams that are not shared
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
     const bool is_file = entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN;

@@ -12,7 +12,7 @@
 namespace secondsight::cache::log {
 namespace {
 
-constexpr std::size_t kWindowBytes = 1024 * 1024;
+constexpr std::size_t kWindowBytes = 1U << 20;
 
 /// A file read front to back through a buffer.
 class Window {

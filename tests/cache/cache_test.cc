@@ -104,6 +104,30 @@ TEST(Cache, APromotionThatTheQueueRefusesIsTriedAgain) {
   EXPECT_EQ(cache->writer_queue_bytes(), 0U);
 }
 
+TEST(Cache, WhatIsRefreshedWhileItWaitsIsWrittenWithItsNewHead) {
+  for (const std::uint64_t memory_bytes : {std::uint64_t{0}, 64_MiB}) {
+    const CacheUnderTest cache({.policy = PolicyName::Always, .memory_bytes = memory_bytes});
+    cache.disk.gate->close();
+    const auto holding = object_of("/holds-the-writer");
+    cache->store(*cache->sight(holding->key, 100).admitted, holding);
+    cache.disk.gate->wait_for_writer();
+    const auto object = object_of("/a");
+    cache->keep(object, Newcomer::SeenBefore);
+    cache->store(*cache->sight(object->key, 100).admitted, object);
+    const auto head = head_of("2");
+    cache->refresh(object, head);
+    EXPECT_EQ(cache->find_in_memory(object->key)->head, head);
+    cache.disk.gate->open();
+    cache->drain();
+    EXPECT_EQ(cache->log_counters().records, 2U);
+    const auto stored =
+        cache->open_object(object->key, *cache->find_on_disk(object->key), log::ReadMode::Blocking);
+    ASSERT_TRUE(stored);
+    EXPECT_EQ(stored->head->fields.text(), head->fields.text());
+    EXPECT_EQ(stored->body_bytes, 100U);
+  }
+}
+
 TEST(Cache, AnInvalidatedObjectIsGoneFromMemoryQueueAndDisk) {
   for (const std::uint64_t memory_bytes : {std::uint64_t{0}, 64_MiB}) {
     const CacheUnderTest cache({.policy = PolicyName::Always, .memory_bytes = memory_bytes});

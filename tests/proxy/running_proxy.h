@@ -57,6 +57,8 @@ class RunningProxy {
   void stop();
   /// Everything admitted so far is on disk or was refused.
   void drain() { server_->cache().drain(); }
+  /// What Maintenance does once a second.
+  void try_disk_again() { server_->cache().try_disk_again(); }
   /// A metric's value, by its name and labels as exposed; 0 when there is none.
   double metric(std::string_view name) const;
   std::filesystem::path directory() const { return folder_.path(); }

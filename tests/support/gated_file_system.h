@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,7 +14,8 @@
 
 namespace secondsight::test {
 
-/// Where writes of a GatedFileSystem wait while it is closed. Thread-safe.
+/// Where writes of a GatedFileSystem wait while it is closed, and where its changes fail.
+/// Thread-safe.
 class DiskGate {
  public:
   void close() {
@@ -30,8 +33,25 @@ class DiskGate {
     change_.wait(lock, [this] { return waiting_ > 0; });
   }
 
+  /// How many changes came: whatever is neither a read nor a question.
+  std::uint64_t changes() const {
+    const std::lock_guard lock(mutex_);
+    return changes_;
+  }
+  /// That change (counted from 0) fails with `error` and does nothing.
+  void fail_change(std::uint64_t change, boost::system::errc::errc_t error) {
+    const std::lock_guard lock(mutex_);
+    failing_ = change;
+    error_ = error;
+  }
+
  private:
   friend class GatedFileSystem;
+  Result<> begin_change() {
+    const std::lock_guard lock(mutex_);
+    if (changes_++ == failing_) return make_error_code(error_);
+    return {};
+  }
   void pass() {
     std::unique_lock lock(mutex_);
     ++waiting_;
@@ -40,28 +60,38 @@ class DiskGate {
     --waiting_;
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable change_;
   bool closed_ = false;
   int waiting_ = 0;
+  std::uint64_t changes_ = 0;
+  std::optional<std::uint64_t> failing_;
+  boost::system::errc::errc_t error_ = boost::system::errc::io_error;
 };
 
-/// Another file system whose writes stop while the gate is closed: a disk that hangs. Reads and
-/// everything else pass.
+/// Another file system whose writes stop while the gate is closed (a disk that hangs) and whose
+/// changes fail as the gate was told. Reads pass.
 class GatedFileSystem final : public cache::log::FileSystem {
  public:
   GatedFileSystem(std::unique_ptr<cache::log::FileSystem> disk, std::shared_ptr<DiskGate> gate)
       : disk_(std::move(disk)), gate_(std::move(gate)) {}
 
   Result<std::unique_ptr<cache::log::File>> create(std::string_view name) override {
+    if (const auto begun = gate_->begin_change(); !begun) return begun.error();
     return gated(disk_->create(name));
   }
   Result<std::unique_ptr<cache::log::File>> open(std::string_view name) override {
     return gated(disk_->open(name));
   }
   Result<std::vector<std::string>> list() const override { return disk_->list(); }
-  Result<> remove(std::string_view name) override { return disk_->remove(name); }
-  Result<> sync_directory() override { return disk_->sync_directory(); }
+  Result<> remove(std::string_view name) override {
+    if (const auto begun = gate_->begin_change(); !begun) return begun.error();
+    return disk_->remove(name);
+  }
+  Result<> sync_directory() override {
+    if (const auto begun = gate_->begin_change(); !begun) return begun.error();
+    return disk_->sync_directory();
+  }
 
  private:
   using Bytes = std::span<const std::byte>;
@@ -75,10 +105,17 @@ class GatedFileSystem final : public cache::log::FileSystem {
     }
     Result<> write_at(std::uint64_t offset, std::span<const Bytes> pieces) override {
       gate_->pass();
+      if (const auto begun = gate_->begin_change(); !begun) return begun.error();
       return file_->write_at(offset, pieces);
     }
-    Result<> reserve(std::uint64_t size_bytes) override { return file_->reserve(size_bytes); }
-    Result<> sync() override { return file_->sync(); }
+    Result<> reserve(std::uint64_t size_bytes) override {
+      if (const auto begun = gate_->begin_change(); !begun) return begun.error();
+      return file_->reserve(size_bytes);
+    }
+    Result<> sync() override {
+      if (const auto begun = gate_->begin_change(); !begun) return begun.error();
+      return file_->sync();
+    }
     Result<std::uint64_t> size() const override { return file_->size(); }
 
    private:

@@ -1,6 +1,7 @@
 #include "proxy/settings_report.h"
 
 #include <gmock/gmock.h>
+
 #include <gtest/gtest.h>
 
 namespace secondsight::proxy {

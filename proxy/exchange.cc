@@ -81,7 +81,8 @@ net::awaitable<void> Exchange::answer() {
         }
         if (reader.head()->status == 304 && !facts_.has_conditions)  // nobody asked whether
           co_return co_await refuse(502, to_string(OriginError::Malformed), status);
-        co_return co_await relay(reader, status, Outcome::Miss);
+        if (co_await relay(reader, status, Outcome::Miss) == Served::Yes) co_return;
+        break;
       case Arrival::NotModified: {
         status.forward_status = 304;
         auto fresh_head = reader.head();
@@ -226,8 +227,10 @@ void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
   if (services_.flights.find_or_add(key.fingerprint(), flight) == flight) flight->begin(nullptr);
 }
 
-/// Passes a flight's response on as it comes.
-net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, Outcome outcome) {
+/// Passes a flight's response on as it comes. No: what had come of it was lost before the client
+/// got any.
+net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStatus status,
+                                                 Outcome outcome) {
   const auto head = reader.head();
   status.stored = reader.kept();
   status.detail = reader.storability() == policy::Storability::Storable
@@ -247,17 +250,23 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
                                     .content_length = reader.content_length(),
                                     .has_body = has_response_body(request_, head->status)};
   bool begun = false;
+  const auto give_up = [&] {  // the client is gone, or its response was cut
+    finish(outcome);
+    return Served::Yes;
+  };
   while (response.has_body) {
     if (reader.would_wait()) {  // the head goes ahead of a body that is slow to come
       if (!begun) begin(response);
       begun = true;
-      if (const auto flushed = co_await sink_.flush(); !flushed) co_return finish(outcome);
+      if (const auto flushed = co_await sink_.flush(); !flushed) co_return give_up();
     }
     const auto pieces = co_await reader.next();
     if (!pieces && !begun) {  // broken from its first byte: nothing was promised yet
+      if (reader.error() == OriginError::None) co_return Served::No;  // here, not at the origin
       CacheStatus broken;
       broken.forward = status.forward;
-      co_return co_await refuse(502, to_string(reader.error()), broken);
+      co_await refuse(502, to_string(reader.error()), broken);
+      co_return Served::Yes;
     }
     if (!begun) begin(response);
     begun = true;
@@ -267,15 +276,16 @@ net::awaitable<void> Exchange::relay(FlightReader& reader, CacheStatus status, O
       if (is_lost_here && co_await send_rest(*head, body_bytes_, reader.content_length())) break;
       services_.counters.cut_bodies.add();
       sink_.abort();
-      co_return finish(outcome);
+      co_return give_up();
     }
     if (pieces->empty()) break;
-    if (const auto sent = co_await sink_.write(*pieces); !sent) co_return finish(outcome);
+    if (const auto sent = co_await sink_.write(*pieces); !sent) co_return give_up();
     for (const auto& piece : *pieces) note_sent(piece.size());
   }
   if (!begun) begin(response);
   co_await sink_.finish();
   finish(outcome);
+  co_return Served::Yes;
 }
 
 /// Our own error: small, never stored by anyone.

@@ -68,7 +68,7 @@ class Exchange {
   /// A promised body goes on from the origin; false: it cannot, the response is to be cut.
   net::awaitable<bool> send_rest(const cache::ObjectHead& head, std::uint64_t first,
                                  std::optional<std::uint64_t> end);
-  net::awaitable<void> relay(FlightReader& reader, CacheStatus status, Outcome outcome);
+  net::awaitable<Served> relay(FlightReader& reader, CacheStatus status, Outcome outcome);
   net::awaitable<Served> fall_back(Found& found, CacheStatus status);
   net::awaitable<void> refuse(int status, std::string_view detail, CacheStatus cache_status);
   net::awaitable<void> pass_through(const cache::CacheKey& primary);

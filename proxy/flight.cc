@@ -21,6 +21,10 @@ constexpr std::uint64_t kJoinedBodyBytesMax = 64U << 10;
 /// How long a fill waits for a writer that writes nothing. Longer than a disk's worst pause,
 /// shorter than a client's patience (proxy.body_timeout).
 constexpr std::chrono::seconds kWriterPatience{5};
+/// What of a fill stays in memory for readers that are not quite as fast as the origin. What is
+/// read behind it comes from disk, and may be lost there: a disk that others filled gives up
+/// segments.
+constexpr std::uint64_t kFillWindowBytes = 2U << 20;
 /// Neighbouring pieces become one up to this size; not above the smallest part of a fill.
 constexpr std::uint64_t kMergedBytesMax = 64U << 10;
 
@@ -419,8 +423,10 @@ void Flight::trim() {
   std::uint64_t keep_from = window_first_;
   if (mode_ == Mode::Passing) keep_from = slowest_position();
   if (mode_ == Mode::Filling) {
-    // Slow readers find it on disk; a short stretch is kept so that the fast ones do not have to.
-    const std::uint64_t recent = end_ - std::min(end_, services_.settings.origin.flight_buffer);
+    // Slow readers find it on disk; a stretch is kept so that most never have to.
+    const std::uint64_t kept_bytes =
+        std::max(services_.settings.origin.flight_buffer, kFillWindowBytes);
+    const std::uint64_t recent = end_ - std::min(end_, kept_bytes);
     keep_from = std::min(fill_->written_bytes(), std::max(slowest_position(), recent));
   }
   while (!window_.empty() && window_first_ + window_.front()->size() <= keep_from) {

@@ -26,9 +26,9 @@ std::string_view to_string(Storability) noexcept;
 /// public.
 Storability storability(const RequestFacts&, const ResponseFacts&);
 
-/// Whether no later request could use it at `now` or after: it has no validator, and its age is
-/// past its lifetime and every stale use (it came old through another cache). Then keeping it is
-/// waste.
+/// Whether it has no validator and its age at `now` is past its lifetime and every stale use it
+/// allows (it came old through another cache). Only a request with max-stale could use it: not
+/// worth keeping.
 bool is_stale_for_good(const ResponseFacts&, const ExchangeTimes&, const HeuristicLimits&,
                        WallTime now);
 

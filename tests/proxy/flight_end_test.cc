@@ -165,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Trouble{"IoError", 0, boost::system::errc::io_error},
                       Trouble{"IoErrorWithMemory", 4_MiB, boost::system::errc::io_error},
                       Trouble{"NoSpace", 0, boost::system::errc::no_space_on_device}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& row) { return std::string(row.param.name); });
 
 TEST_P(DiskTrouble, NoFailedChangeReachesAClient) {
   std::uint64_t failed = 0;

@@ -243,7 +243,8 @@ void Cache::refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head
   auto fresh = std::make_shared<Object>(old->key, std::move(head), old->body, old->body_bytes);
   fresh->on_disk.store(old->on_disk.load(std::memory_order_relaxed), std::memory_order_relaxed);
   keep(fresh, Newcomer::SeenBefore);
-  if (writer_ && writer_->find_pending(old->key) == old) {
+  // Without a tier it was found in the queue, and has perhaps left that since.
+  if (writer_ && (!memory_ || writer_->find_pending(old->key) == old)) {
     fresh->on_disk.store(true, std::memory_order_relaxed);
     hand_over(fresh);  // in the place of the old one, if that still waits
   }

@@ -109,7 +109,8 @@ class Cache {
   /// The largest part of a fill.
   std::uint64_t fill_part_bytes() const noexcept;
 
-  /// The stored response was validated: the new head goes with the old body, in memory, ...
+  /// The stored response was validated: the new head goes with the old body, in memory (or the
+  /// queue, where find_in_memory() found it there), ...
   void refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head);
   /// ... and on disk, where its new lifetime is worth a small record.
   void refresh(const CacheKey& key, const Index::Entry& old, std::vector<log::PartRef> parts,

@@ -14,8 +14,9 @@ ProxyCounters::ProxyCounters(Metrics& metrics)
       continued_bodies(metrics.counter("secondsight_continued_responses_total",
                                        "Responses whose stored body was lost under the reader and "
                                        "went on from the origin.")),
-      cut_bodies(metrics.counter("secondsight_cut_responses_total",
-                                 "Responses cut short because the rest of the body could not be had.")),
+      cut_bodies(
+          metrics.counter("secondsight_cut_responses_total",
+                          "Responses cut short because the rest of the body could not be had.")),
       sent_bytes(metrics.counter("secondsight_sent_body_bytes_total",
                                  "Body bytes handed to clients' connections.")) {
   for (std::size_t i = 0; i < kOutcomeCount; ++i) {

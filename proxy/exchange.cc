@@ -162,7 +162,7 @@ void Exchange::plan_validation(FlightPlan& plan, const Found& found) const {
   using Head = std::shared_ptr<const cache::ObjectHead>;
   std::function<void(const Head&)> in_memory, on_disk;
   cache::Cache& cache = services_.cache;
-  if (found.object)
+  if (found.object && (!found.from_disk || services_.settings.cache.memory_bytes > 0))
     in_memory = [&cache, old = found.object](const Head& fresh) { cache.refresh(old, fresh); };
   if (found.disk) {
     on_disk = [&cache, key = found.key, entry = found.disk->entry,

@@ -1,6 +1,7 @@
 #include "loadtest/progress.h"
 
 #include <array>
+#include <cmath>
 #include <unistd.h>
 #include <utility>
 
@@ -30,7 +31,7 @@ std::string progress_text(const std::string& label, const DriveProgress& progres
                                    static_cast<unsigned long long>(progress.failed));
   std::string line(text.data(), std::min(static_cast<std::size_t>(length), text.size() - 1));
   if (rate <= 0) return line + "ETA ?";
-  return line + "ETA " + std::to_string(static_cast<long>((total - done) / rate + 0.5)) + " s";
+  return line + "ETA " + std::to_string(std::lround((total - done) / rate)) + " s";
 }
 
 ProgressView::ProgressView(std::FILE* out, std::string label)

@@ -461,7 +461,7 @@ void SessionSet::add(tcp::socket socket) {
   const auto executor = socket.get_executor();
   auto session = std::make_unique<Session>(std::move(socket), *this);
   auto life = session->run();
-  auto at_end = [this, session = std::move(session)](std::exception_ptr failure) mutable {
+  auto at_end = [this, session = std::move(session)](const std::exception_ptr& failure) mutable {
     session.reset();
     ended(failure);
   };
@@ -469,7 +469,7 @@ void SessionSet::add(tcp::socket socket) {
 }
 
 /// An exception costs the connection it came from, not the others.
-void SessionSet::ended(std::exception_ptr failure) {
+void SessionSet::ended(const std::exception_ptr& failure) {
   try {
     if (failure) std::rethrow_exception(failure);
   } catch (const std::exception& error) {

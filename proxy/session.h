@@ -136,7 +136,7 @@ class SessionSet {
 
  private:
   friend class Session;
-  void ended(std::exception_ptr failure);
+  void ended(const std::exception_ptr& failure);
   const ProxySettings& settings_;
   Handler& handler_;
   FrontMetrics& metrics_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,16 +26,6 @@ constexpr std::uint64_t kSegmentsPlanned = 64;
 constexpr std::uint64_t kSegmentsFew = 16;  // enough where more would make segments tiny
 constexpr std::uint64_t kSegmentsMin = 4;
 
-/// Syncing costs milliseconds however little there is to sync: small segments are sealed together,
-/// as many as hold 8 MiB, but never more than a quarter of the ring, so that none is reclaimed
-/// unsealed.
-std::size_t seal_batch_for(const ObjectLog::Options& options) noexcept {
-  constexpr std::uint64_t kSealBytes = 8_MiB;
-  const std::uint64_t ring = options.capacity_bytes / options.segment_bytes;
-  return std::clamp<std::uint64_t>(kSealBytes / options.segment_bytes, 1,
-                                   std::max<std::uint64_t>(ring / 4, 1));
-}
-
 Location location_of(std::uint32_t segment, const FooterEntry& entry) noexcept {
   return {segment, entry.offset_bytes, entry.length_bytes};
 }
@@ -49,13 +40,21 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
   counter.fetch_add(n, std::memory_order_relaxed);
 }
 
+/// A full segment that waits to be sealed, and may be reclaimed before: a reference would hold it.
+struct Ended {
+  std::weak_ptr<Segment> segment;
+  std::uint32_t number = 0;
+  Footer contents;
+  bool is_synced = false;
+};
+
 }  // namespace
 
 struct ObjectLog::Impl {
   Impl(FileSystem& files, const Options& options)
       : options_(options),
         ring_(files, {options.capacity_bytes, options.segment_bytes, options.seed_id}),
-        seal_batch_(seal_batch_for(options)) {}
+        seal_batch_(std::max<std::uint64_t>(options.seal_bytes / options.segment_bytes, 1)) {}
 
   Result<> replay(const OnRecord& recovered);
   Result<> replay_one(const SegmentRing::Existing& existing, const OnRecord& recovered);
@@ -64,17 +63,17 @@ struct ObjectLog::Impl {
   Result<> reclaim_oldest(const OnReclaimed& reclaimed);
   void retire_segment();
   void sync_ended();
-  std::vector<std::unique_ptr<SegmentWriter>> seal_ended();
+  void seal_ended();
   Result<> sync();
 
   Options options_;
   SegmentRing ring_;
   Counters counters_;
-  std::unique_ptr<SegmentWriter> writer_;              // null: the next append starts a segment
-  std::vector<std::unique_ptr<SegmentWriter>> ended_;  // full, neither synced nor sealed yet
-  const std::size_t seal_batch_;                       // so many are sealed together
-  error_code lost_records_error_;         // appended since the last sync(), and no longer sure
-  bool has_reclaimed_for_space_ = false;  // since the disk was found full
+  std::unique_ptr<SegmentWriter> writer_;  // null: the next append starts a segment
+  std::vector<Ended> ended_;               // full, not sealed yet, oldest first
+  const std::size_t seal_batch_;           // so many are sealed together
+  error_code lost_records_error_;          // appended since the last sync(), and no longer sure
+  bool has_reclaimed_for_space_ = false;   // since the disk was found full
 };
 
 Result<> ObjectLog::Impl::replay(const OnRecord& recovered) {
@@ -117,6 +116,7 @@ Result<Location> ObjectLog::Impl::append(const RecordView& record, const OnRecla
   auto location = writer_->append(record);  // NOLINT(clang-analyzer-cplusplus.Move): started above
   if (!location) {
     retire_segment();
+    seal_ended();  // a scan would take what the failed write left for a removal
     return location;
   }
   add(counters_.records, 1);
@@ -150,17 +150,20 @@ Result<> ObjectLog::Impl::start_segment(const OnReclaimed& reclaimed) {
 Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
   auto segment = ring_.table()->oldest();
   const std::uint32_t number = segment->number();
-  // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
-  const auto contents = read_contents(*segment, options_.seed_id);
-  const Footer* const footer = contents ? &contents->footer : nullptr;
-  if (auto removed = ring_.remove(*segment, footer); !removed) return removed;
-  std::erase_if(ended_, [number](const std::unique_ptr<SegmentWriter>& ended) {
-    return ended->segment().number() == number;
-  });
+  const auto ended = std::find_if(ended_.begin(), ended_.end(),
+                                  [number](const Ended& e) { return e.number == number; });
+  std::optional<Footer> footer;
+  if (ended != ended_.end()) {
+    footer = ended->contents;
+  } else if (auto contents = read_contents(*segment, options_.seed_id)) {
+    footer = std::move(contents->footer);
+  }  // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
+  if (auto removed = ring_.remove(*segment, footer ? &*footer : nullptr); !removed) return removed;
+  if (ended != ended_.end()) ended_.erase(ended);
   segment.reset();
   add(counters_.segments_reclaimed, 1);
-  if (!contents) return {};
-  for (const FooterEntry& entry : contents->footer.entries)
+  if (!footer) return {};
+  for (const FooterEntry& entry : footer->entries)
     reclaimed(entry.fingerprint, location_of(number, entry));
   return {};
 }
@@ -171,29 +174,37 @@ void ObjectLog::Impl::retire_segment() {
   if (writer->contents().entries.empty()) {
     // Else a disk that refuses every write would push out the whole cache, one empty segment at a
     // time.
-    static_cast<void>(ring_.discard(writer->segment()));
+    static_cast<void>(ring_.discard(*writer->segment()));
     return;
   }
-  ended_.push_back(std::move(writer));
-  if (ended_.size() >= seal_batch_) static_cast<void>(seal_ended());
+  ended_.push_back({writer->segment(), writer->segment()->number(), writer->contents(),
+                    !writer->has_unsynced()});
+  writer.reset();
+  if (ended_.size() >= seal_batch_) seal_ended();
 }
 
 /// Makes the records of ended segments durable, of several small ones in a row: the file system
 /// then commits its own changes for all of them at once.
 void ObjectLog::Impl::sync_ended() {
-  std::erase_if(ended_, [this](const std::unique_ptr<SegmentWriter>& ended) {
-    if (!ended->has_unsynced()) return false;
-    const auto synced = ended->sync();
+  std::erase_if(ended_, [this](Ended& ended) {
+    const auto segment = ended.segment.lock();
+    if (!segment) return true;
+    if (ended.is_synced) return false;
+    const auto synced = segment->file().sync();
     if (!synced) lost_records_error_ = synced.error();
-    return !synced;
+    ended.is_synced = synced.has_value();
+    return !ended.is_synced;
   });
 }
 
 /// Their footers are left to the page cache: should a power cut take one, its segment is scanned.
-std::vector<std::unique_ptr<SegmentWriter>> ObjectLog::Impl::seal_ended() {
+void ObjectLog::Impl::seal_ended() {
   sync_ended();
-  for (const auto& ended : ended_) add(counters_.footer_bytes, ended->seal());
-  return std::exchange(ended_, {});
+  for (const Ended& ended : ended_) {
+    const auto segment = ended.segment.lock();
+    add(counters_.footer_bytes, write_footer(*segment, options_.seed_id, ended.contents));
+  }
+  ended_.clear();
 }
 
 Result<> ObjectLog::Impl::sync() {
@@ -248,8 +259,12 @@ Result<> ObjectLog::sync() {
 
 Result<> ObjectLog::close() {
   if (impl_->writer_) impl_->retire_segment();
-  for (const auto& sealed : impl_->seal_ended()) {
-    if (auto synced = sealed->sync(); !synced) return synced;
+  std::vector<std::weak_ptr<Segment>> sealed;
+  for (const Ended& ended : impl_->ended_) sealed.push_back(ended.segment);
+  impl_->seal_ended();
+  for (const auto& reference : sealed) {
+    const auto segment = reference.lock();
+    if (auto synced = segment->file().sync(); !synced) return synced;
   }
   return impl_->sync();
 }

@@ -30,10 +30,15 @@ struct LogCounters {
 /// removed. The rest: one writer. The file system outlives the log and its readers.
 class ObjectLog {
  public:
+  /// Syncing costs milliseconds however little there is to sync: small segments are sealed
+  /// together, as many as hold this. On the smallest disks they are reclaimed before it comes to
+  /// that.
+  static constexpr std::uint64_t kSealBytes = 16U << 20;
   struct Options {
     std::uint64_t capacity_bytes = 0;  // of all segment files together, never exceeded
     std::uint32_t segment_bytes = 0;   // see segment_bytes_for()
     std::uint64_t seed_id = 0;  // FingerprintSeed::id(): segments of another seed are removed
+    std::uint64_t seal_bytes = kSealBytes;  // 0: each segment at once
   };
   /// 1/64 of the capacity, at most 256 MiB; where that is below 1 MiB, 1/16 of it between 256 KiB
   /// and 1 MiB. A multiple of 4 KiB.

@@ -57,11 +57,6 @@ Result<> SegmentWriter::sync() {
   return {};
 }
 
-std::uint64_t SegmentWriter::seal() {
-  CHECK(!has_unsynced_);
-  return write_footer(*segment_, seed_id_, contents_);
-}
-
 std::uint64_t write_footer(Segment& segment, std::uint64_t seed_id, const Footer& contents) {
   const auto bytes = encode_footer(contents, seed_id, segment.number());
   const std::array<std::span<const std::byte>, 1> pieces{bytes};

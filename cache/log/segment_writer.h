@@ -11,7 +11,8 @@
 
 namespace secondsight::cache::log {
 
-/// Appends to one fresh segment. start -> append* -> seal. One thread.
+/// Appends to one fresh segment. start -> [append | sync]*; then write_footer() seals it. One
+/// thread.
 class SegmentWriter {
  public:
   /// Reserves the file's space and writes the segment header. Errors: no_space_on_device, I/O.
@@ -20,16 +21,11 @@ class SegmentWriter {
 
   /// Whether a record of that size fits, with room left for the footer.
   bool fits(std::uint64_t record_bytes) const noexcept;
-  /// The record must fit. After an error what the segment holds from there on is unknown: seal it.
+  /// The record must fit. After an error what the segment holds from there on is unknown: end it.
   Result<Location> append(const RecordView& record);
   /// After an error nothing that was appended since the last sync is sure: let go of the segment.
   Result<> sync();
-  /// Writes the footer. The records are to be synced before, so that a footer never lists what was
-  /// lost. Returns the footer's length; 0: it could not be written, so that the segment is scanned
-  /// when the log is opened, as it is when a power cut takes the footer.
-  std::uint64_t seal();
-
-  const Segment& segment() const noexcept { return *segment_; }
+  const std::shared_ptr<Segment>& segment() const noexcept { return segment_; }
   bool has_unsynced() const noexcept { return has_unsynced_; }
   const Footer& contents() const noexcept { return contents_; }
 
@@ -44,7 +40,9 @@ class SegmentWriter {
   std::vector<std::span<const std::byte>> pieces_;  // likewise
 };
 
-/// Writes the footer at the segment's end. Returns its length; 0: it could not be done.
+/// Writes the footer at the segment's end. The records are to be synced before, so that a footer
+/// never lists what was lost. Returns its length; 0: it could not be written, so that the segment
+/// is scanned when the log is opened, as it is when a power cut takes the footer.
 std::uint64_t write_footer(Segment& segment, std::uint64_t seed_id, const Footer& contents);
 
 }  // namespace secondsight::cache::log

@@ -104,8 +104,10 @@ std::optional<Location> TestIndex::find(std::uint64_t key) const {
 
 Result<std::unique_ptr<ObjectLog>> open_log(cache::log::FileSystem& files,
                                             std::uint32_t segment_bytes, std::uint32_t segments,
-                                            const ObjectLog::OnRecord& recovered) {
+                                            const ObjectLog::OnRecord& recovered,
+                                            std::uint64_t seal_bytes) {
   ObjectLog::Options options;
+  options.seal_bytes = seal_bytes;
   options.segment_bytes = segment_bytes;
   options.capacity_bytes = std::uint64_t{segment_bytes} * segments;
   options.seed_id = kSeedId;

@@ -77,7 +77,8 @@ inline void ignore_recovered(const admission::Fingerprint&, RecordKind, const Lo
 
 Result<std::unique_ptr<ObjectLog>> open_log(cache::log::FileSystem& files,
                                             std::uint32_t segment_bytes, std::uint32_t segments,
-                                            const ObjectLog::OnRecord& recovered);
+                                            const ObjectLog::OnRecord& recovered,
+                                            std::uint64_t seal_bytes = 0);
 
 /// A fresh directory, removed with all in it at the end.
 class TemporaryDirectory {

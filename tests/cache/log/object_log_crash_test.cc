@@ -32,7 +32,8 @@ struct Change {
   std::int64_t version = 0;       // 0: removed
   std::optional<Location> place;  // empty: the log reported an error
   bool is_durable = false;
-  bool is_doubtful = false;  // a sync that covered it failed: no later one makes it durable
+  bool is_doubtful = false;   // a sync that covered it failed: no later one makes it durable
+  bool is_reclaimed = false;  // the log has said so
 };
 using History = std::map<std::uint64_t, std::vector<Change>>;
 
@@ -74,7 +75,9 @@ class Workload {
     index_ = {};
     for (int attempt = 0; attempt < 3 && !log_; ++attempt) {
       index_ = {};
-      auto opened = open_log(disk_, kSegmentBytes, kSegments, index_.recorder());
+      // Sealed at once, a few together, or never before they are reclaimed.
+      const std::uint64_t seal_bytes = random_() % 3 * kSegmentBytes * (kSegments / 2 + 1);
+      auto opened = open_log(disk_, kSegmentBytes, kSegments, index_.recorder(), seal_bytes);
       if (opened) log_ = std::move(*opened);
     }
     return log_ != nullptr;
@@ -104,10 +107,21 @@ class Workload {
     if (!log_) return;
     const std::size_t bytes = kind == RecordKind::Object ? random_() % 900 : 0;
     const TestRecord record(key, static_cast<std::uint64_t>(version), bytes, kind);
-    const auto place = log_->append(record.view, index_.reclaimer());
+    const auto reclaimer = index_.reclaimer();
+    const auto place = log_->append(
+        record.view, [&](const admission::Fingerprint& fingerprint, const Location& reclaimed) {
+          reclaimer(fingerprint, reclaimed);
+          note_reclaimed(reclaimed.segment);
+        });
     history_[key].push_back({version, place ? std::optional(*place) : std::nullopt, false});
     if (place) index_.put(record.view.fingerprint, kind, *place);
     ASSERT_LE(log_->bytes_on_disk(), std::uint64_t{kSegmentBytes} * kSegments);
+  }
+
+  void note_reclaimed(std::uint32_t segment) {
+    for (auto& [key, changes] : history_)
+      for (Change& change : changes)
+        if (change.place && change.place->segment == segment) change.is_reclaimed = true;
   }
 
   void note_sync(const Result<>& synced) {
@@ -155,7 +169,8 @@ void check_key(const ObjectLog& log, const TestIndex& index, std::uint64_t key,
   if (version == 0) {
     // A miss must have a reason: removed, reclaimed, or replaced by something that was torn.
     const bool has_reason = durable == changes.rend() || durable->version == 0 ||
-                            durable->place->segment < oldest || durable != changes.rbegin();
+                            durable->is_reclaimed || durable->place->segment < oldest ||
+                            durable != changes.rbegin();
     EXPECT_TRUE(has_reason) << "key " << key << " lost version " << durable->version;
     return;
   }

@@ -58,7 +58,6 @@ Cache::Cache(const CacheSettings& settings, admission::AdmissionPolicy& policy,
     : settings_(settings),
       policy_(policy),
       seed_(seed),
-      metrics_(metrics),
       unreadable_(metrics.counter("secondsight_unreadable_objects_total",
                                   "Stored objects dropped because a read failed or a checksum "
                                   "did not match.")) {

@@ -164,7 +164,6 @@ class Cache {
   const CacheSettings settings_;
   admission::AdmissionPolicy& policy_;
   const admission::FingerprintSeed seed_;
-  Metrics& metrics_;
   std::unique_ptr<MemoryTier> memory_;  // null: cache.memory is "0"
   Index index_;
   std::unique_ptr<log::ObjectLog> log_;  // null: cache.disk is "0"

@@ -13,9 +13,6 @@
 
 namespace secondsight::proxy {
 
-/// "1.1 secondsight": our entry in Via (RFC 9110 7.6.3).
-inline constexpr std::string_view kPseudonym = "secondsight";
-
 /// What of an origin's head is kept and passed on: end-to-end fields without Age and
 /// Content-Length, with a Date (RFC 9110 6.6.1) and our Via; the facts read from it.
 std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,

@@ -341,6 +341,23 @@ TEST(ObjectLogFaults, AFailedSyncIsReportedOnceAndForAllRecordsItCovers) {
   EXPECT_EQ(version_of(*log, index, 1), 2);
 }
 
+TEST(ObjectLogFaults, WhatAFailedWriteLeftIsNoRemovalOfWhatWasThere) {
+  constexpr std::uint64_t kNeverSealed = 1U << 20;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SimFileSystem disk(seed);
+    TestIndex index;
+    auto log = *open_log(disk, kSegmentBytes, kSegments, index.recorder(), kNeverSealed);
+    ASSERT_TRUE(log->append(TestRecord(1, 1, 900).view, index.reclaimer()));
+    EXPECT_OK(log->sync());
+    disk.fail_operation(disk.operations(), errc::io_error);
+    ASSERT_FALSE(log->append(TestRecord(1, 2, 900).view, index.reclaimer()));
+    log.reset();  // the process is killed
+    TestIndex after;
+    log = *open_log(disk, kSegmentBytes, kSegments, after.recorder(), kNeverSealed);
+    EXPECT_EQ(version_of(*log, after, 1), 1) << "seed " << seed;
+  }
+}
+
 TEST(ObjectLogFaults, ASyncThatFailsInsideAnAppendIsReportedByTheNextSync) {
   SimFileSystem disk(1);
   TestIndex index;

@@ -20,13 +20,17 @@ class SecondSighting final : public AdmissionPolicy {
       : filter_(size, window, now) {}
 
   void prefetch(const Fingerprint& key) const noexcept override { filter_.prefetch(key); }
-  Verdict sight(const Fingerprint& key) noexcept override {
-    return filter_.sight(key) == Sighting::Repeat ? Verdict::Repeat : Verdict::FirstSighting;
+  Verdict sight(const Fingerprint& key) noexcept override { return verdict_of(filter_.sight(key)); }
+  Verdict peek(const Fingerprint& key) const noexcept override {
+    return verdict_of(filter_.peek(key));
   }
   void maintain(SteadyTime now) noexcept override { filter_.maintain(now); }
   FilterStatus status(SteadyTime now) const noexcept override { return filter_.status(now); }
 
  private:
+  static Verdict verdict_of(Sighting sighting) noexcept {
+    return sighting == Sighting::Repeat ? Verdict::Repeat : Verdict::FirstSighting;
+  }
   TwoGenerationFilter filter_;
 };
 
@@ -34,12 +38,14 @@ class SecondSighting final : public AdmissionPolicy {
 class AdmitAlways final : public AdmissionPolicy {
  public:
   Verdict sight(const Fingerprint&) noexcept override { return Verdict::Always; }
+  Verdict peek(const Fingerprint&) const noexcept override { return Verdict::Always; }
 };
 
 /// Writes nothing: a memory-only cache, or the other end of the scale.
 class AdmitNever final : public AdmissionPolicy {
  public:
   Verdict sight(const Fingerprint&) noexcept override { return Verdict::Never; }
+  Verdict peek(const Fingerprint&) const noexcept override { return Verdict::Never; }
 };
 
 std::unique_ptr<AdmissionPolicy> make_second_sighting(const AdmissionSettings& settings,

@@ -45,6 +45,9 @@ class AdmissionPolicy {
   /// is known to be storable and before any body byte is kept.
   virtual Verdict sight(const Fingerprint&) noexcept = 0;
 
+  /// What sight() would say now, remembering nothing.
+  virtual Verdict peek(const Fingerprint&) const noexcept = 0;
+
   /// Called again and again (10 to 100 times a second): rotates when due and clears a stretch.
   virtual void maintain(SteadyTime /*now*/) noexcept {}
 

@@ -83,6 +83,10 @@ class Cache {
   // --- admission
   /// Counts one sighting of a storable response and decides. `body_bytes` empty: not known yet.
   Sighting sight(const CacheKey& key, std::optional<std::uint64_t> body_bytes) noexcept;
+  /// What the policy would say to a sighting now. Counts nothing.
+  admission::Verdict peek(const CacheKey& key) const noexcept {
+    return policy_.peek(key.fingerprint());
+  }
   /// A hit on disk keeps the key remembered, so that what is popular is admitted at once after it
   /// was reclaimed.
   void note_disk_hit(const CacheKey& key) noexcept;

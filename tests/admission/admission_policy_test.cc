@@ -40,7 +40,10 @@ TEST(AdmissionPolicy, VerdictsByPolicyAndSighting) {
     for (int i = 0; i < 100; ++i) {
       const Fingerprint key = keys.next();
       policy->prefetch(key);
+      EXPECT_EQ(policy->peek(key), c.first);
+      EXPECT_EQ(policy->peek(key), c.first) << "a look is no sighting";
       const Verdict first = policy->sight(key);
+      EXPECT_EQ(policy->peek(key), c.second);
       const Verdict second = policy->sight(key);
       EXPECT_EQ(first, c.first);
       EXPECT_EQ(second, c.second);

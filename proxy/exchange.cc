@@ -19,6 +19,10 @@ namespace {
 namespace policy = cache::policy;
 using cache::CacheKey;
 
+/// So far ahead of what has come may a part of a stream lie that a client waits for: a second or
+/// less of most origins.
+constexpr std::uint64_t kRangeReachBytes = 8U << 20;
+
 }  // namespace
 
 Exchange::Exchange(WorkerServices& services, const Request& request, BodySource& body,
@@ -68,7 +72,7 @@ net::awaitable<void> Exchange::answer() {
     if (facts_.only_if_cached) co_return co_await refuse(504, "only-if-cached", status);
 
     const bool alone =
-        turn == kTurns || !is_sharable() ||
+        turn == kTurns || !is_sharable() || (facts_.has_range && !fetches_whole(found)) ||
         services_.flights.is_uncacheable(primary.fingerprint(), services_.clock.steady());
     FlightReader reader(services_, request_.fields);
     const Sharing sharing = alone ? Sharing::Alone : Sharing::Shared;
@@ -81,6 +85,12 @@ net::awaitable<void> Exchange::answer() {
         }
         if (reader.head()->status == 304 && !facts_.has_conditions)  // nobody asked whether
           co_return co_await refuse(502, to_string(OriginError::Malformed), status);
+        if (facts_.has_range && !alone && !is_in_reach(reader)) {
+          if (!reader.kept())
+            services_.flights.note_uncacheable(primary.fingerprint(), services_.clock.steady());
+          range_alone_ = true;
+          break;
+        }
         if (co_await relay(reader, status, Outcome::Miss) == Served::Yes) co_return;
         break;
       case Arrival::NotModified: {
@@ -139,7 +149,7 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   FlightPlan plan{.primary = primary, .key = found.key, .facts = facts_, .fields = request_.fields};
   plan.shared = sharing == Sharing::Shared;
   plan.may_store = facts_.method == policy::Method::Get;
-  plan.counts_for_whole = facts_.has_range;
+  plan.counts_for_whole = facts_.has_range && !plan.shared && !range_alone_;
   plan.vary_marker = found.marker;
   plan.request.method = request_.method;
   plan.request.target = request_.target;
@@ -148,7 +158,9 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
     plan.request.body = &body_;
     plan.request.content_length = request_.content_length;
   }
-  if (found && facts_.method == policy::Method::Get) plan_validation(plan, found);
+  if (facts_.has_range && plan.shared)  // the whole, of which this request gets its part
+    plan.request.fields = policy::with_validators(plan.request.fields, {}, {});
+  if (found && facts_.method == policy::Method::Get && !range_alone_) plan_validation(plan, found);
   return plan;
 }
 
@@ -227,8 +239,8 @@ void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
   if (services_.flights.find_or_add(key.fingerprint(), flight) == flight) flight->begin(nullptr);
 }
 
-/// Passes a flight's response on as it comes. No: what had come of it was lost before the client
-/// got any.
+/// Passes a flight's response on as it comes: all of it, or the parts that the request wants of a
+/// whole that is kept. No: what had come of it was lost before the client got any.
 net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStatus status,
                                                  Outcome outcome) {
   const auto head = reader.head();
@@ -242,50 +254,92 @@ net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStat
   if (age > Seconds{0}) append_age(patched, age);  // it came through another cache, or we waited
   detail_ = status.detail;
   append_cache_status(patched, status);
-  const std::string line = status_line(head->status, head->reason);
-  const ResponseSink::Head response{.status = head->status,
-                                    .status_line = line,
-                                    .ready = head->fields.text(),
+  const Selection selection = select_of_stream(reader);
+  patched.append(selection.fields);
+  const ResponseSink::Head response{.status = selection.status,
+                                    .status_line = selection.status_line,
+                                    .ready = selection.ready(*head),
                                     .patched = patched,
-                                    .content_length = reader.content_length(),
-                                    .has_body = has_response_body(request_, head->status)};
-  bool begun = false;
-  const auto give_up = [&] {  // the client is gone, or its response was cut
-    finish(outcome);
-    return Served::Yes;
-  };
-  while (response.has_body) {
-    if (reader.would_wait()) {  // the head goes ahead of a body that is slow to come
-      if (!begun) begin(response);
-      begun = true;
-      if (const auto flushed = co_await sink_.flush(); !flushed) co_return give_up();
+                                    .content_length = selection.content_length,
+                                    .has_body = has_response_body(request_, selection.status)};
+  if (response.has_body) {
+    for (std::size_t i = 0; i < selection.ranges.size(); ++i) {
+      switch (co_await relay_range(reader, response, selection, i)) {
+        case Relayed::Sent:
+          break;
+        case Relayed::Nothing:
+          if (reader.error() == OriginError::None) co_return Served::No;  // here, not at the origin
+          status.stored = status.collapsed = false;
+          status.ttl.reset();
+          co_await refuse(502, to_string(reader.error()), status);
+          co_return Served::Yes;
+        case Relayed::Cut:  // by us, or the client is gone
+          finish(outcome);
+          co_return Served::Yes;
+      }
+    }
+  }
+  if (!sink_.begun()) begin(response);
+  if (co_await send_text(selection.closing)) co_await sink_.finish();
+  finish(outcome);
+  co_return Served::Yes;
+}
+
+/// One range of a stream, its preface before it. The head goes out with the first bytes, or ahead
+/// of a body that is slow to come.
+net::awaitable<Exchange::Relayed> Exchange::relay_range(FlightReader& reader,
+                                                        const ResponseSink::Head& response,
+                                                        const Selection& selection, std::size_t i) {
+  std::uint64_t offset = selection.ranges[i].first;
+  const std::uint64_t end = selection.ranges[i].end();
+  reader.skip_to(offset);
+  bool is_prefaced = false;
+  while (offset < end) {
+    if (reader.would_wait()) {
+      if (!sink_.begun()) begin(response);
+      if (const auto flushed = co_await sink_.flush(); !flushed) co_return Relayed::Cut;
     }
     const auto pieces = co_await reader.next();
-    if (!pieces && !begun) {  // broken from its first byte: nothing was promised yet
-      if (reader.error() == OriginError::None) co_return Served::No;  // here, not at the origin
-      CacheStatus broken;
-      broken.forward = status.forward;
-      co_await refuse(502, to_string(reader.error()), broken);
-      co_return Served::Yes;
-    }
-    if (!begun) begin(response);
-    begun = true;
+    if (!pieces && !sink_.begun()) co_return Relayed::Nothing;  // broken: nothing was promised yet
+    if (!sink_.begun()) begin(response);
+    if (!std::exchange(is_prefaced, true) && !co_await send_text(selection.preface(i)))
+      co_return Relayed::Cut;
     if (!pieces) {
       // The origin's body is whole so far, but what this reader still needs of it left the disk.
       const bool is_lost_here = reader.error() == OriginError::None;
-      if (is_lost_here && co_await send_rest(*head, body_bytes_, reader.content_length())) break;
+      const bool is_open = !reader.content_length();
+      const auto rest_end = is_open ? std::nullopt : std::optional(end);
+      if (is_lost_here && co_await send_rest(*reader.head(), offset, rest_end)) break;
       services_.counters.cut_bodies.add();
       sink_.abort();
-      co_return give_up();
+      co_return Relayed::Cut;
     }
     if (pieces->empty()) break;
-    if (const auto sent = co_await sink_.write(*pieces); !sent) co_return give_up();
-    for (const auto& piece : *pieces) note_sent(piece.size());
+    std::uint64_t bytes = 0;
+    clipped_.clear();
+    for (const auto& piece : *pieces) {
+      const auto wanted = std::min<std::uint64_t>(piece.size(), end - offset - bytes);
+      if (wanted == 0) break;
+      clipped_.push_back(piece.first(wanted));
+      bytes += wanted;
+    }
+    reader.take_only(bytes);
+    const std::span<const std::span<const std::byte>> batch(clipped_);
+    if (const auto sent = co_await sink_.write(batch); !sent) co_return Relayed::Cut;
+    note_sent(bytes);
+    offset += bytes;
   }
-  if (!begun) begin(response);
-  co_await sink_.finish();
-  finish(outcome);
-  co_return Served::Yes;
+  co_return Relayed::Sent;
+}
+
+/// What of the flight's response goes to this client.
+Selection Exchange::select_of_stream(const FlightReader& reader) const {
+  const cache::ObjectHead& head = *reader.head();
+  if (reader.kept() && reader.content_length() && wants_parts_of(head)) {
+    Selection parts = select_parts(request_.fields, head, *reader.content_length());
+    if (parts.is_ascending()) return parts;
+  }
+  return select_whole(head, reader.content_length());
 }
 
 /// Our own error: small, never stored by anyone.
@@ -360,8 +414,34 @@ Forward Exchange::reason_to_forward(const Found& found) const {
 
 /// Whether others may be answered by what this request fetches, and it by what others fetch.
 bool Exchange::is_sharable() const {
-  return facts_.method == policy::Method::Get && !facts_.has_range && !facts_.has_conditions &&
-         !facts_.no_cache && !facts_.no_store && !facts_.has_authorization && !request_.has_body();
+  return facts_.method == policy::Method::Get && !facts_.has_conditions && !facts_.no_cache &&
+         !facts_.no_store && !facts_.has_authorization && !request_.has_body();
+}
+
+/// Whether a Range request that the cache cannot answer asks the origin for the whole: where that
+/// would be admitted (its second sighting), is being fetched already, or was stored and is stale.
+bool Exchange::fetches_whole(const Found& found) const {
+  if (range_alone_) return false;
+  return found || admission::admits(services_.cache.peek(found.key)) ||
+         services_.flights.contains(found.key.fingerprint());
+}
+
+/// Whether what the request's Range asks for comes soon in a stream of the whole. A client that
+/// jumps far ahead is not made to wait for what lies between, nor is a whole fetched for it that
+/// nobody keeps.
+bool Exchange::is_in_reach(const FlightReader& reader) const {
+  const cache::ObjectHead& head = *reader.head();
+  if (!wants_parts_of(head)) return true;
+  if (!reader.kept() || !reader.content_length()) return false;
+  const Selection parts = select_parts(request_.fields, head, *reader.content_length());
+  return parts.ranges.empty() ||
+         (parts.is_ascending() &&
+          parts.ranges.front().first <= reader.received_bytes() + kRangeReachBytes);
+}
+
+/// A Range counts for GET alone (RFC 9110 14.2), and there are parts of a 200 only.
+bool Exchange::wants_parts_of(const cache::ObjectHead& head) const {
+  return facts_.has_range && facts_.method == policy::Method::Get && head.status == 200;
 }
 
 void Exchange::begin(const ResponseSink::Head& head) {

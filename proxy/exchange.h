@@ -14,6 +14,7 @@
 #include "proxy/request.h"
 #include "proxy/response.h"
 #include "proxy/response_sink.h"
+#include "proxy/selection.h"
 #include "proxy/services.h"
 
 namespace secondsight::proxy {
@@ -53,9 +54,11 @@ class Exchange {
   net::awaitable<Served> serve(Found& found, CacheStatus status, Outcome outcome,
                                std::shared_ptr<const cache::ObjectHead> head);
   net::awaitable<Served> send_disk_body(Found& found, const ResponseSink::Head& head,
-                                        cache::policy::ByteRange range);
-  net::awaitable<void> send_memory_body(const cache::Object& object,
-                                        cache::policy::ByteRange range);
+                                        const Selection& selection);
+  net::awaitable<bool> send_memory_body(const cache::Object& object, const Selection& selection);
+  net::awaitable<bool> send_memory_range(const cache::Object& object,
+                                         cache::policy::ByteRange range);
+  net::awaitable<bool> send_text(std::string_view text);
 
   enum class Sharing : std::uint8_t { Shared, Alone };
   FlightPlan plan_flight(const cache::CacheKey& primary, const Found& found, Sharing sharing);
@@ -68,7 +71,11 @@ class Exchange {
   /// A promised body goes on from the origin; false: it cannot, the response is to be cut.
   net::awaitable<bool> send_rest(const cache::ObjectHead& head, std::uint64_t first,
                                  std::optional<std::uint64_t> end);
+  enum class Relayed : std::uint8_t { Sent, Nothing, Cut };
   net::awaitable<Served> relay(FlightReader& reader, CacheStatus status, Outcome outcome);
+  net::awaitable<Relayed> relay_range(FlightReader& reader, const ResponseSink::Head& response,
+                                      const Selection& selection, std::size_t i);
+  Selection select_of_stream(const FlightReader& reader) const;
   net::awaitable<Served> fall_back(Found& found, CacheStatus status);
   net::awaitable<void> refuse(int status, std::string_view detail, CacheStatus cache_status);
   net::awaitable<void> pass_through(const cache::CacheKey& primary);
@@ -76,6 +83,9 @@ class Exchange {
 
   Forward reason_to_forward(const Found& found) const;
   bool is_sharable() const;
+  bool fetches_whole(const Found& found) const;
+  bool is_in_reach(const FlightReader& reader) const;
+  bool wants_parts_of(const cache::ObjectHead& head) const;
   void begin(const ResponseSink::Head& head);
   void note_sent(std::uint64_t bytes);
   void finish(Outcome outcome);
@@ -88,10 +98,13 @@ class Exchange {
   const WallTime now_;
   const SteadyTime started_;
 
+  bool range_alone_ = false;  // the part asked for lies too far ahead in the stream of the whole
+
   // What the access log tells of it.
   int status_ = 0;
   std::uint64_t body_bytes_ = 0;
   std::string_view detail_;  // of a table or a literal
+  std::vector<std::span<const std::byte>> clipped_;
 };
 
 /// The worker's handler: an Exchange for every request. Owns what only its worker uses.

@@ -4,7 +4,6 @@
 #include <array>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cache/policy/freshness.h"
@@ -13,6 +12,7 @@
 #include "proxy/exchange.h"
 #include "proxy/exchange_rules.h"
 #include "proxy/rest_of_body.h"
+#include "proxy/selection.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -119,105 +119,110 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   }
 
   const std::uint64_t complete_bytes = found.body_bytes();
-  policy::ByteRange range{0, complete_bytes};
-  int code = head->status;
-  std::string line = status_line(code, head->reason);
-  if (code == 200 && facts_.has_range && facts_.method == policy::Method::Get) {
-    const auto wanted = policy::requested_range(request_.fields, head->facts, complete_bytes);
-    const std::string complete = std::to_string(complete_bytes);
-    if (const auto* part = std::get_if<policy::ByteRange>(&wanted)) {
-      range = *part;
-      code = 206;
-      line = "HTTP/1.1 206 Partial Content\r\n";
-      patched.append("Content-Range: bytes ")
-          .append(std::to_string(range.first) + "-" + std::to_string(range.first + range.size - 1))
-          .append("/" + complete + "\r\n");
-    } else if (std::holds_alternative<policy::NotSatisfiable>(wanted)) {
-      range.size = 0;
-      code = 416;
-      line = "HTTP/1.1 416 Range Not Satisfiable\r\n";
-      patched.append("Content-Range: bytes */" + complete + "\r\n");
-    }
-  }
-  const ResponseSink::Head response{.status = code,
-                                    .status_line = line,
-                                    .ready = head->fields.text(),
+  const Selection selection = wants_parts_of(*head)
+                                  ? select_parts(request_.fields, *head, complete_bytes)
+                                  : select_whole(*head, complete_bytes);
+  patched.append(selection.fields);
+  const ResponseSink::Head response{.status = selection.status,
+                                    .status_line = selection.status_line,
+                                    .ready = selection.ready(*head),
                                     .patched = patched,
-                                    .content_length = range.size,
-                                    .has_body = has_response_body(request_, code)};
+                                    .content_length = selection.content_length,
+                                    .has_body = has_response_body(request_, selection.status)};
   if (found.object || !response.has_body) {
     begin(response);
-    if (response.has_body) {
-      co_await send_memory_body(*found.object, range);
-    } else {
+    if (!response.has_body || co_await send_memory_body(*found.object, selection))
       co_await sink_.finish();
-    }
-  } else if (co_await send_disk_body(found, response, range) == Served::No) {
+  } else if (co_await send_disk_body(found, response, selection) == Served::No) {
     co_return Served::No;
   }
   finish(outcome);
   co_return Served::Yes;
 }
 
-net::awaitable<void> Exchange::send_memory_body(const cache::Object& object,
-                                                policy::ByteRange range) {
+/// False: the client is gone.
+net::awaitable<bool> Exchange::send_text(std::string_view text) {
+  if (text.empty()) co_return true;
+  const std::array<std::span<const std::byte>, 1> pieces{std::as_bytes(std::span(text))};
+  const std::span<const std::span<const std::byte>> batch(pieces);
+  const auto sent = co_await sink_.write(batch);
+  co_return sent.has_value();
+}
+
+/// False: the client is gone.
+net::awaitable<bool> Exchange::send_memory_body(const cache::Object& object,
+                                                const Selection& selection) {
+  for (std::size_t i = 0; i < selection.ranges.size(); ++i) {
+    if (!co_await send_text(selection.preface(i))) co_return false;
+    if (!co_await send_memory_range(object, selection.ranges[i])) co_return false;
+  }
+  co_return co_await send_text(selection.closing);
+}
+
+net::awaitable<bool> Exchange::send_memory_range(const cache::Object& object,
+                                                 policy::ByteRange range) {
   constexpr std::size_t kPieces = 32;
   std::array<std::span<const std::byte>, kPieces> pieces;
   std::size_t count = 0;
   std::uint64_t first = 0;
   for (const cache::ChunkPtr& chunk : object.body) {
     const std::uint64_t from = std::max(first, range.first);
-    const std::uint64_t to = std::min(first + chunk->size(), range.first + range.size);
+    const std::uint64_t to = std::min(first + chunk->size(), range.end());
     if (from < to) {
       pieces[count++] = std::span(*chunk).subspan(from - first, to - from);
     }
     first += chunk->size();
     if (count == kPieces) {
       const std::span<const std::span<const std::byte>> batch(pieces.data(), count);
-      if (const auto sent = co_await sink_.write(batch); !sent) co_return;
+      if (const auto sent = co_await sink_.write(batch); !sent) co_return false;
       count = 0;
     }
   }
   if (count > 0) {
     const std::span<const std::span<const std::byte>> batch(pieces.data(), count);
-    if (const auto sent = co_await sink_.write(batch); !sent) co_return;
+    if (const auto sent = co_await sink_.write(batch); !sent) co_return false;
   }
   note_sent(range.size);
-  co_await sink_.finish();
+  co_return true;
 }
 
 /// No: not even the first slice could be read, nothing was sent. What is lost later is asked of the
 /// origin, or the response is cut: a wrong byte is never sent.
 net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found,
                                                           const ResponseSink::Head& head,
-                                                          policy::ByteRange range) {
-  std::vector<std::byte> slice(std::min<std::uint64_t>(range.size, kSliceBytes));
-  std::uint64_t offset = range.first;
-  std::uint64_t left_bytes = range.size;
+                                                          const Selection& selection) {
+  std::uint64_t largest_bytes = 0;
+  for (const auto& range : selection.ranges) largest_bytes = std::max(largest_bytes, range.size);
+  std::vector<std::byte> slice(std::min<std::uint64_t>(largest_bytes, kSliceBytes));
   bool begun = false;
-  while (left_bytes > 0) {
-    const auto size = std::min<std::uint64_t>(left_bytes, slice.size());
-    const std::span<std::byte> out = std::span(slice).first(size);
-    if (const auto read = co_await read_slice(found, offset, out); !read) {
-      if (!begun) co_return Served::No;
-      if (co_await send_rest(*found.head(), offset, range.first + range.size)) break;
-      services_.counters.cut_bodies.add();
-      sink_.abort();
-      co_return Served::Yes;
-    }
-    if (!begun) {
-      begin(head);
+  for (std::size_t i = 0; i < selection.ranges.size(); ++i) {
+    std::uint64_t offset = selection.ranges[i].first;
+    const std::uint64_t end = selection.ranges[i].end();
+    bool is_prefaced = false;
+    while (offset < end) {
+      const auto size = std::min<std::uint64_t>(end - offset, slice.size());
+      const std::span<std::byte> out = std::span(slice).first(size);
+      const auto read = co_await read_slice(found, offset, out);
+      if (!read && !begun) co_return Served::No;
+      if (!begun) begin(head);
       begun = true;
+      if (!is_prefaced && !co_await send_text(selection.preface(i))) co_return Served::Yes;
+      is_prefaced = true;
+      if (!read) {
+        if (co_await send_rest(*found.head(), offset, end)) break;
+        services_.counters.cut_bodies.add();
+        sink_.abort();
+        co_return Served::Yes;
+      }
+      const std::array<std::span<const std::byte>, 1> pieces{out};
+      const std::span<const std::span<const std::byte>> batch(pieces);
+      if (const auto sent = co_await sink_.write(batch); !sent) co_return Served::Yes;
+      note_sent(size);
+      offset += size;
     }
-    const std::array<std::span<const std::byte>, 1> pieces{out};
-    const std::span<const std::span<const std::byte>> batch(pieces);
-    if (const auto sent = co_await sink_.write(batch); !sent) co_return Served::Yes;
-    note_sent(size);
-    offset += size;
-    left_bytes -= size;
   }
   if (!begun) begin(head);
-  co_await sink_.finish();
+  if (co_await send_text(selection.closing)) co_await sink_.finish();
   co_return Served::Yes;
 }
 

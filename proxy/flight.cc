@@ -497,10 +497,14 @@ void Flight::leave(FlightReader& reader) {
 }
 
 void Flight::consumed(FlightReader& reader, std::uint64_t bytes) {
+  consumed_to(reader, reader.position_ + bytes);
+}
+
+void Flight::consumed_to(FlightReader& reader, std::uint64_t position) {
   bool stir = false;
   {
     const std::lock_guard lock(mutex_);
-    reader.position_ += bytes;
+    reader.position_ = position;
     trim();
     stir = paused_ && !should_pause();
   }

@@ -66,6 +66,12 @@ class FlightReader {
   net::awaitable<Result<std::span<const std::span<const std::byte>>>> next();
   /// Whether next() would have to wait: then what is buffered should be flushed first.
   bool would_wait() const;
+  /// Goes on at a later offset of the body, which may still be to come.
+  void skip_to(std::uint64_t offset);
+  /// Of what the last next() gave, only so much is taken: what follows is given again.
+  void take_only(std::uint64_t bytes) noexcept { given_bytes_ = bytes; }
+  /// Body bytes that have come so far.
+  std::uint64_t received_bytes() const;
 
  private:
   friend class Flight;
@@ -169,6 +175,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void end(OriginError error);
   void leave(FlightReader& reader);
   void consumed(FlightReader& reader, std::uint64_t bytes);
+  void consumed_to(FlightReader& reader, std::uint64_t position);
   void progress();    // any thread: the writer wrote a part, failed, or committed
   void look_after();  // owner's thread: after a reader or the writer moved
   void leave_table();

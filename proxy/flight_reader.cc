@@ -1,4 +1,5 @@
 // One request's view of a flight.
+#include <algorithm>
 #include <utility>
 
 #include "proxy/disk_pool.h"
@@ -99,6 +100,16 @@ net::awaitable<Result<std::span<const std::span<const std::byte>>>> FlightReader
   given_bytes_ = *got;
   pieces_.assign(1, std::span<const std::byte>(behind_).first(*got));
   co_return std::span<const std::span<const std::byte>>(pieces_);
+}
+
+void FlightReader::skip_to(std::uint64_t offset) {
+  const std::uint64_t position = position_ + std::exchange(given_bytes_, 0);
+  flight_->consumed_to(*this, std::max(position, offset));
+}
+
+std::uint64_t FlightReader::received_bytes() const {
+  const std::lock_guard lock(flight_->mutex_);
+  return flight_->end_;
 }
 
 bool FlightReader::would_wait() const {

@@ -29,6 +29,7 @@ class FlightTable {
                                       const std::shared_ptr<Flight>& fresh);
   /// Only if it is that flight.
   void remove(const admission::Fingerprint& key, const Flight& flight);
+  bool contains(const admission::Fingerprint& key) const;
   std::uint64_t count() const;
 
   void note_uncacheable(const admission::Fingerprint& key, SteadyTime now) noexcept;

@@ -42,7 +42,7 @@ struct RequestFacts {
   bool no_store = false, no_cache = false, only_if_cached = false;
   bool has_authorization = false;
   bool has_range = false;
-  bool has_conditions = false;  // any If-* field
+  bool has_conditions = false;  // any If-* field but If-Range, which is part of the Range
 };
 
 struct ExchangeTimes {

@@ -115,7 +115,7 @@ RequestFacts read_facts(std::string_view method, const FieldBlock& fields) {
     } else if (is("Range")) {
       facts.has_range = true;
     } else if (is("If-Match") || is("If-None-Match") || is("If-Modified-Since") ||
-               is("If-Unmodified-Since") || is("If-Range")) {
+               is("If-Unmodified-Since")) {
       facts.has_conditions = true;
     }
   }

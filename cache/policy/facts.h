@@ -15,16 +15,23 @@ struct ResponseDirectives {
   std::optional<Seconds> max_age, s_maxage, stale_while_revalidate, stale_if_error;
   bool no_store = false, no_cache = false, is_private = false, is_public = false;
   bool must_revalidate = false, proxy_revalidate = false, must_understand = false;
+  friend bool operator==(const ResponseDirectives&, const ResponseDirectives&) = default;
 };
+
+/// The field that the directives came from: the first of CDN-Cache-Control, Surrogate-Control and
+/// Cache-Control that says anything to us decides alone. RFC 9213 2.2.
+enum class DirectiveSource : std::uint8_t { CacheControl, SurrogateControl, CdnCacheControl };
 
 /// Everything caching asks of a response head, parsed once by read_facts(); the rules never see
 /// header text.
 struct ResponseFacts {
   int status = 0;
   ResponseDirectives directives;
-  std::optional<Seconds> age;                            // unreadable: none (RFC 9111 5.1)
-  std::optional<WallTime> date, expires, last_modified;  // expires holds the epoch when invalid
-  std::vector<std::string> vary;  // lower-case names, sorted, once each; {"*"} matches nothing
+  DirectiveSource source = DirectiveSource::CacheControl;
+  std::optional<Seconds> age;  // unreadable: none (RFC 9111 5.1)
+  std::optional<WallTime> date, last_modified;
+  std::optional<WallTime> expires;  // the epoch when invalid; none beside a targeted field
+  std::vector<std::string> vary;    // lower-case names, sorted, once each; {"*"} matches nothing
   std::string etag;  // as received, quotes and W/ included; empty: none, or several that differ
   bool has_set_cookie = false;
 };

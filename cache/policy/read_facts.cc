@@ -1,10 +1,12 @@
 #include "cache/policy/read_facts.h"
 
 #include <algorithm>
+#include <array>
 
 #include "cache/policy/cache_control.h"
 #include "cache/policy/http_date.h"
 #include "cache/policy/list.h"
+#include "cache/policy/targeted.h"
 
 namespace secondsight::cache::policy {
 namespace {
@@ -41,6 +43,28 @@ void finish_vary(std::vector<std::string>& vary) {
   vary.erase(std::unique(vary.begin(), vary.end()), vary.end());
 }
 
+/// A field that is meant for caches like us replaces Cache-Control and Expires. RFC 9213 2.2.
+void apply_targeted_fields(const FieldBlock& fields, ResponseFacts& facts) {
+  struct Target {
+    std::string_view name;
+    std::optional<ResponseDirectives> (*read)(std::string_view);
+    DirectiveSource source;
+  };
+  constexpr std::array<Target, 2> kTargets{{
+      {"CDN-Cache-Control", read_cdn_cache_control, DirectiveSource::CdnCacheControl},
+      {"Surrogate-Control", read_surrogate_control, DirectiveSource::SurrogateControl},
+  }};
+  for (const Target& target : kTargets) {
+    const auto value = fields.joined(target.name);
+    const auto directives = value ? target.read(*value) : std::nullopt;
+    if (!directives) continue;
+    facts.directives = *directives;
+    facts.source = target.source;
+    facts.expires.reset();
+    return;
+  }
+}
+
 Method read_method(std::string_view method) {
   if (method == "GET") return Method::Get;
   if (method == "HEAD") return Method::Head;
@@ -65,6 +89,7 @@ ResponseFacts read_facts(int status, const FieldBlock& fields, WallTime received
   bool has_last_modified = false;
   std::optional<std::string_view> etag;
   bool etags_differ = false;
+  bool has_targeted = false;
   for (const FieldLine line : fields) {
     const auto is = [&line](std::string_view name) {
       return equals_ignoring_case(line.name, name);
@@ -89,8 +114,11 @@ ResponseFacts read_facts(int status, const FieldBlock& fields, WallTime received
       etag = line.value;
     } else if (is("Set-Cookie")) {
       facts.has_set_cookie = true;
+    } else if (is("CDN-Cache-Control") || is("Surrogate-Control")) {
+      has_targeted = true;
     }
   }
+  if (has_targeted) apply_targeted_fields(fields, facts);
   finish_vary(facts.vary);
   if (etag && !etags_differ) facts.etag = *etag;
   return facts;

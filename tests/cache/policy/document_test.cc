@@ -71,7 +71,7 @@ struct Row {
 std::vector<Row> rows_of_the_document() {
   std::vector<Row> rows;
   std::istringstream lines(read(kSource / "docs" / "http-caching.md"));
-  const std::regex row(R"(\| (RFC \d+ [\d.]+) \| .* \| (.*) \| (.*) \|)");
+  const std::regex row(R"(\| ((?:RFC \d+|Edge Architecture) [\d.]+) \| .* \| (.*) \| (.*) \|)");
   std::smatch match;
   for (std::string line; std::getline(lines, line);)
     if (std::regex_match(line, match, row))

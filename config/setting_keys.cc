@@ -2,7 +2,9 @@
 
 #include <array>
 
+#include "config/quote.h"
 #include "config/setting_reader.h"
+#include "config/site_words.h"
 
 namespace secondsight {
 namespace {
@@ -19,6 +21,7 @@ constexpr DurationRange kTimeout{};
 constexpr DurationRange kDrain{seconds{0}, hours{24}};
 constexpr DurationRange kKeepalive{seconds{1}, hours{24}};  // libcurl counts it in seconds
 constexpr DurationRange kWindow{seconds{1}, hours{24 * 366}};
+constexpr DurationRange kStale{seconds{0}, hours{24 * 366}};
 constexpr BytesRange kHeader{1_KiB, {}};
 constexpr BytesRange kBuffer{16_KiB, {}};  // one read from the origin
 // Four segments: one being written, one sealed, one being reclaimed, one to spare.
@@ -82,6 +85,8 @@ constexpr std::array kKeys{
                [](Reader& r, Settings& s) { r.bytes(s.cache.write_queue, kBuffer); }},
     SettingKey{"cache", "disk_threads",
                [](Reader& r, Settings& s) { r.whole_number(s.cache.disk_threads, kThreads); }},
+    SettingKey{"cache", "stale_if_error",
+               [](Reader& r, Settings& s) { r.duration(s.cache.stale_if_error, kStale); }},
 
     SettingKey{"admission", "policy", [](Reader& r, Settings& s) { r.policy(s.admission.policy); }},
     SettingKey{"admission", "expected_keys",
@@ -99,9 +104,38 @@ constexpr std::array kKeys{
     SettingKey{"log", "level", [](Reader& r, Settings& s) { r.log_level(s.log.level); }},
     SettingKey{"log", "access",
                [](Reader& r, Settings& s) { r.path(s.log.access, "no access log"); }},
+
+    SettingKey{kSiteTable, "host",
+               [](Reader& r, Settings& s) { r.words(s.sites.back().hosts, kSiteHost); }},
+    SettingKey{kSiteTable, "sort_query",
+               [](Reader& r, Settings& s) { r.boolean(s.sites.back().sort_query); }},
+    SettingKey{kSiteTable, "keep_params",
+               [](Reader& r, Settings& s) { r.words(s.sites.back().keep_params, kParamName); }},
+    SettingKey{kSiteTable, "drop_params",
+               [](Reader& r, Settings& s) { r.words(s.sites.back().drop_params, kParamName); }},
+    SettingKey{kSiteTable, "drop_empty_query",
+               [](Reader& r, Settings& s) { r.boolean(s.sites.back().drop_empty_query); }},
+    SettingKey{kSiteTable, "key_headers",
+               [](Reader& r, Settings& s) { r.words(s.sites.back().key_headers, kKeyHeader); }},
+    SettingKey{kSiteTable, "key_cookies",
+               [](Reader& r, Settings& s) { r.words(s.sites.back().key_cookies, kKeyCookie); }},
+    SettingKey{kSiteTable, "remove_dot_segments",
+               [](Reader& r, Settings& s) { r.boolean(s.sites.back().remove_dot_segments); }},
+    SettingKey{kSiteTable, "stale_if_error",
+               [](Reader& r, Settings& s) {
+                 s.sites.back().stale_if_error.emplace();
+                 r.duration(*s.sites.back().stale_if_error, kStale);
+               }},
 };
 
 }  // namespace
+
+std::string heading(std::string_view table) {
+  std::string text = "[";
+  append_escaped(text, table);
+  text += ']';
+  return table == kSiteTable ? "[" + text + "]" : text;
+}
 
 std::span<const SettingKey> setting_keys() noexcept {
   return kKeys;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <sstream>
 
 #include "config/address.h"
 #include "config/log.h"
 #include "config/quote.h"
+#include "config/setting_keys.h"
 #include "config/suggestion.h"
 
 namespace secondsight {
@@ -60,9 +62,8 @@ std::vector<Fault> FaultList::take_sorted() {
 }
 
 void SettingReader::fault(const toml::node& where, std::string_view message) {
-  std::string text = "[";
-  text += table_;
-  text += "] ";
+  std::string text = heading(table_);
+  text += ' ';
   text += key_;
   text += ' ';
   text += message;
@@ -162,6 +163,12 @@ void SettingReader::duration(std::chrono::milliseconds& to, DurationRange range)
   to = *duration;
 }
 
+void SettingReader::boolean(bool& to) {
+  const auto* value = value_.as_boolean();
+  if (value == nullptr) return wrong_type(value_, "true or false");
+  to = value->get();
+}
+
 void SettingReader::path(std::string& to, std::string_view empty_means) {
   const auto* text = value_.as_string();
   if (text == nullptr) return wrong_type(value_, "a path in quotes");
@@ -218,6 +225,20 @@ void SettingReader::one_or_list(std::string_view expected, ReadItem read_item) {
       fault(item, "must list strings only, not " + std::string{type_name(item)});
     }
   }
+}
+
+void SettingReader::words(std::vector<std::string>& to, const WordKind& kind) {
+  std::set<std::string> words;
+  std::vector<std::string> in_order;
+  one_or_list(kind.expected, [&](const toml::node& item, const std::string& text) {
+    std::string word = text;
+    if (const std::string reason = kind.read(word); !reason.empty())
+      return fault(item, quoted(text) + " " + reason);
+    if (!words.insert(word).second)
+      return fault(item, "names " + quoted(word) + " twice; leave one of them out");
+    in_order.push_back(std::move(word));
+  });
+  to = std::move(in_order);
 }
 
 void SettingReader::listen(std::vector<ListenAddress>& to) {

@@ -47,6 +47,14 @@ struct DurationRange {
   std::chrono::milliseconds max{std::chrono::hours{24}};
 };
 
+/// What a list of words may hold, and how a message calls one.
+struct WordKind {
+  std::string_view expected;  // "a host, such as \"example.com\","
+  /// Brings a word into the form that is compared, or says what is wrong with it ("is empty");
+  /// empty when all is well.
+  std::string (*read)(std::string& word);
+};
+
 /// Reads the value of one key. A value that is wrong adds a fault and leaves the destination as it
 /// was. Used on one thread, for as long as the parsed file lives.
 class SettingReader {
@@ -62,6 +70,9 @@ class SettingReader {
   /// A string with a unit, or a whole number of bytes.
   void bytes(std::uint64_t& to, BytesRange range);
   void duration(std::chrono::milliseconds& to, DurationRange range);
+  void boolean(bool& to);
+  /// One word or a list of them, none twice.
+  void words(std::vector<std::string>& to, const WordKind& kind);
   /// A path; empty only where `empty_means` says what that stands for.
   void path(std::string& to, std::string_view empty_means = {});
   void policy(PolicyName& to);

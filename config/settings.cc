@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
+#include <map>
 #include <unistd.h>
 #include <utility>
 
@@ -58,16 +59,10 @@ std::string_view table_of_key(std::string_view name) {
   return table;
 }
 
-std::string in_brackets(std::string_view table) {
-  std::string text = "[";
-  append_escaped(text, table);
-  return text + "]";
-}
-
 std::string unknown_key_message(std::string_view table, std::string_view name) {
-  std::string message = "unknown key " + quoted(name) + " in " + in_brackets(table);
+  std::string message = "unknown key " + quoted(name) + " in " + heading(table);
   if (const std::string_view home = table_of_key(name); !home.empty()) {
-    return message + "; it belongs to " + in_brackets(home);
+    return message + "; it belongs to " + heading(home);
   }
   if (const std::string_view nearest = nearest_word(name, key_names(table)); !nearest.empty()) {
     message += "; did you mean " + quoted(nearest) + "?";
@@ -78,17 +73,17 @@ std::string unknown_key_message(std::string_view table, std::string_view name) {
 std::string unknown_table_message(std::string_view name, const toml::node& value) {
   std::string message;
   if (value.is_table()) {
-    message = "unknown table " + in_brackets(name);
+    message = "unknown table " + heading(name);
   } else if (value.is_array_of_tables()) {
-    message = "unknown table [" + in_brackets(name) + "]";
+    message = "unknown table [" + heading(name) + "]";
   } else {
     message = "unknown key " + quoted(name) + " before any table";
     if (const std::string_view home = table_of_key(name); !home.empty()) {
-      return message + "; it belongs to " + in_brackets(home);
+      return message + "; it belongs to " + heading(home);
     }
   }
   if (const std::string_view nearest = nearest_word(name, table_names()); !nearest.empty()) {
-    message += "; did you mean " + in_brackets(nearest) + "?";
+    message += "; did you mean " + heading(nearest) + "?";
   }
   return message;
 }
@@ -105,11 +100,69 @@ void read_table(std::string_view name, const toml::table& table, Settings& setti
   }
 }
 
+/// What only a site's keys together can tell.
+void check_site(const toml::table& table, FaultList& faults) {
+  if (!table.contains("host")) {
+    faults.add(table.source().begin,
+               "[[site]] host is missing: set it to the name that requests give, such as "
+               "\"example.com\", or to \"*\" for all others");
+  }
+  const toml::node* const keep = table.get("keep_params");
+  const toml::node* const drop = table.get("drop_params");
+  if (keep != nullptr && drop != nullptr) {
+    const bool drop_is_last = drop->source().begin > keep->source().begin;
+    faults.add((drop_is_last ? drop : keep)->source().begin,
+               "[[site]] keep_params and drop_params exclude each other: the one names all that "
+               "is in the key, the other all that is not; leave one of them out");
+  }
+}
+
+/// Two sites with one host would leave it open whose rules hold. Within one, `words` has looked.
+void check_hosts(const toml::array& sites, FaultList& faults) {
+  std::map<std::string_view, const toml::node*> owners;
+  for (const toml::node& site : sites) {
+    const toml::node* const host = site.is_table() ? site.as_table()->get("host") : nullptr;
+    const auto look_at = [&](const toml::node& item) {
+      const auto* text = item.as_string();
+      if (text == nullptr) return;
+      const auto [first, is_new] = owners.try_emplace(text->get(), &site);
+      if (is_new || first->second == &site) return;
+      faults.add(item.source().begin, "[[site]] host " + quoted(text->get()) +
+                                          " belongs to the site on line " +
+                                          std::to_string(first->second->source().begin.line) +
+                                          " already; leave it out in one of them");
+    };
+    if (host == nullptr) continue;
+    if (const auto* list = host->as_array()) {
+      for (const toml::node& item : *list) look_at(item);
+    } else {
+      look_at(*host);
+    }
+  }
+}
+
+void read_sites(const toml::key& key, const toml::node& value, Settings& settings,
+                FaultList& faults) {
+  if (!value.is_array_of_tables()) {
+    faults.add(key.source().begin,
+               "site must be a list of tables; write the keys of each below a [[site]] line");
+    return;
+  }
+  for (const toml::node& site : *value.as_array()) {
+    settings.sites.emplace_back();
+    read_table(kSiteTable, *site.as_table(), settings, faults);
+    check_site(*site.as_table(), faults);
+  }
+  check_hosts(*value.as_array(), faults);
+}
+
 void read_tables(const toml::table& root, Settings& settings, FaultList& faults) {
   const auto known = table_names();
   for (const auto& [key, value] : root) {
     if (std::find(known.begin(), known.end(), key.str()) == known.end()) {
       faults.add(key.source().begin, unknown_table_message(key.str(), value));
+    } else if (key.str() == kSiteTable) {
+      read_sites(key, value, settings, faults);
     } else if (const toml::table* table = value.as_table()) {
       read_table(key.str(), *table, settings, faults);
     } else {

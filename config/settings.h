@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -66,6 +67,9 @@ struct CacheSettings {
   std::uint64_t max_object = 1_GiB;      // larger bodies are passed on, never kept
   std::uint64_t write_queue = 16_MiB;    // admitted bytes that wait for the disk; full: refused
   unsigned disk_threads = 4;             // blocking reads
+  // Past its freshness, a response answers for a failing origin this long, though nobody said so.
+  // 0: only what the response or the request allows.
+  std::chrono::milliseconds stale_if_error{std::chrono::hours{1}};
   friend bool operator==(const CacheSettings&, const CacheSettings&) = default;
 };
 
@@ -92,6 +96,22 @@ struct LogSettings {
   friend bool operator==(const LogSettings&, const LogSettings&) = default;
 };
 
+/// One [[site]]: what makes a cache key for its hosts, and what else is theirs alone.
+struct SiteSettings {
+  /// "example.com", "*.example.com" (names below it, not itself), "[::1]", "*" (all others). Lower
+  /// case, without port: rules hold for every port.
+  std::vector<std::string> hosts;
+  bool sort_query = false;
+  std::vector<std::string> keep_params;  // at most one of these two has any;
+  std::vector<std::string> drop_params;  // a "*" at the end stands for any rest
+  bool drop_empty_query = false;
+  std::vector<std::string> key_headers;  // lower case
+  std::vector<std::string> key_cookies;
+  bool remove_dot_segments = false;
+  std::optional<std::chrono::milliseconds> stale_if_error;  // empty: that of [cache]
+  friend bool operator==(const SiteSettings&, const SiteSettings&) = default;
+};
+
 /// The whole configuration: read once, never changed, shared by reference.
 struct Settings {
   ProxySettings proxy;
@@ -100,6 +120,7 @@ struct Settings {
   AdmissionSettings admission;
   AdminSettings admin;
   LogSettings log;
+  std::vector<SiteSettings> sites;
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 

@@ -42,6 +42,36 @@ void describe_filter(const AdmissionSettings& admission, std::string& out) {
          "the rate stays\n";
 }
 
+std::string list(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string stale_words(std::chrono::milliseconds longest) {
+  return longest.count() == 0 ? "only as long as the response or the request allows"
+                              : "at most " + format_duration(longest) + " past its freshness";
+}
+
+/// One line for each rule; a site without any has the URL for its key.
+void describe_site(const SiteSettings& site, std::string& out) {
+  out += "site       " + list(site.hosts) + "\n";
+  const auto line = [&out](const std::string& text) { out += "           " + text + "\n"; };
+  const std::size_t before = out.size();
+  if (!site.keep_params.empty()) line("of the query only: " + list(site.keep_params));
+  if (!site.drop_params.empty()) line("of the query all but: " + list(site.drop_params));
+  if (site.sort_query) line("parameters in the order of their names");
+  if (site.drop_empty_query) line("an empty query is none");
+  if (!site.key_headers.empty())
+    line("one object for each value of the fields: " + list(site.key_headers));
+  if (!site.key_cookies.empty())
+    line("one object for each value of the cookies: " + list(site.key_cookies));
+  if (site.remove_dot_segments)
+    line("dot segments are removed, also from what the origin is asked");
+  if (out.size() == before) line("the URL as it is");
+  if (site.stale_if_error) line("stale for a failing origin: " + stale_words(*site.stale_if_error));
+}
+
 }  // namespace
 
 std::string describe(const Settings& settings) {
@@ -59,11 +89,13 @@ std::string describe(const Settings& settings) {
   }
   out +=
       "memory     " + (cache.memory_bytes == 0 ? "none" : format_bytes(cache.memory_bytes)) + "\n";
+  out += "stale      for a failing origin: " + stale_words(cache.stale_if_error) + "\n";
   out += "policy     " + std::string(to_string(settings.admission.policy)) + "\n";
   if (settings.admission.policy == PolicyName::SecondSighting)
     describe_filter(settings.admission, out);
   out += "admin      " +
          (settings.admin.enabled ? "http://" + address(settings.admin.listen) : "off") + "\n";
+  for (const SiteSettings& site : settings.sites) describe_site(site, out);
   return out;
 }
 

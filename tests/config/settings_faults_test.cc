@@ -15,18 +15,17 @@ std::vector<std::string> faults_of(std::string_view toml) {
 }
 
 struct BadLine {
-  std::string_view toml;
-  std::string_view fault;  // without "s.toml:"
+  std::string toml;
+  std::string fault;  // without "s.toml:"
 };
 
 /// Each stands alone, on line 1, before a good origin.
 void expect_faults(const std::vector<BadLine>& cases) {
   for (const BadLine& bad : cases) {
-    const std::string toml =
-        std::string{bad.toml} + "\n[origin]\nurl = \"http://127.0.0.1:9000\"\n";
+    const std::string toml = bad.toml + "\n[origin]\nurl = \"http://127.0.0.1:9000\"\n";
     const auto faults = faults_of(toml);
     ASSERT_EQ(faults.size(), 1U) << bad.toml << (faults.empty() ? "" : "\n" + faults.front());
-    EXPECT_EQ(faults.front(), "s.toml:" + std::string{bad.fault});
+    EXPECT_EQ(faults.front(), "s.toml:" + bad.fault);
   }
 }
 
@@ -40,7 +39,16 @@ TEST(SettingsFaults, UnknownNames) {
       {"admin.\"a\\nb\" = 1", R"(1:7: unknown key "a\nb" in [admin])"},
       {"[prxy]", "1:2: unknown table [prxy]; did you mean [proxy]?"},
       {"[frontend]", "1:2: unknown table [frontend]"},
-      {"[[site]]", "1:3: unknown table [[site]]"},
+      {"[[place]]", "1:3: unknown table [[place]]"},
+      {"sort_query = true",
+       R"(1:1: unknown key "sort_query" before any table; it belongs to [[site]])"},
+      {"cache.key_headers = \"a\"",
+       R"(1:7: unknown key "key_headers" in [cache]; it belongs to [[site]])"},
+      {"sit = 4", R"(1:1: unknown key "sit" before any table; did you mean [[site]]?)"},
+      {"[[site]]\nhost = \"a\"\nsort_qery = true",
+       R"(3:1: unknown key "sort_qery" in [[site]]; did you mean "sort_query"?)"},
+      {"[[site]]\nhost = \"a\"\nlower_case_path = true",
+       R"(3:1: unknown key "lower_case_path" in [[site]])"},
       {"workers = 4", R"(1:1: unknown key "workers" before any table; it belongs to [proxy])"},
       {"colour = 4", R"(1:1: unknown key "colour" before any table)"},
       {"prox = 4", R"(1:1: unknown key "prox" before any table; did you mean [proxy]?)"},
@@ -148,6 +156,131 @@ TEST(SettingsFaults, AddressesGivenTwice) {
        "1:16: [admin] listen is 127.0.0.1:8080, as is [proxy] listen; give one of them another "
        "port"},
   });
+}
+
+TEST(SettingsFaults, ShapesOfSites) {
+  constexpr std::string_view kNoList =
+      "site must be a list of tables; write the keys of each below a [[site]] line";
+  constexpr std::string_view kNoHost =
+      "[[site]] host is missing: set it to the name that requests give, such as \"example.com\", "
+      "or "
+      "to \"*\" for all others";
+  expect_faults({
+      {"site = 4", "1:1: " + std::string{kNoList}},
+      {"site = []", "1:1: " + std::string{kNoList}},
+      {"[site]\nhost = \"a\"", "1:2: " + std::string{kNoList}},
+      {"site = [{host = \"a\"}, 4]", "1:1: " + std::string{kNoList}},
+      {"[[site]]", "1:1: " + std::string{kNoHost}},
+      {"[[site]]\nhost = \"a\"\n[[site]]\nsort_query = true", "3:1: " + std::string{kNoHost}},
+      {"[[site]]\nhost = \"a\"\nkeep_params = \"b\"\ndrop_params = \"c\"",
+       "4:15: [[site]] keep_params and drop_params exclude each other: the one names all that is "
+       "in "
+       "the key, the other all that is not; leave one of them out"},
+  });
+}
+
+TEST(SettingsFaults, HostsOfSites) {
+  constexpr std::string_view kStar =
+      R"( may have its * only in front, as in "*.example.com", or stand for all others as "*")";
+  constexpr std::string_view kNoName = R"( is not a host; write a name, such as "example.com")";
+  constexpr std::string_view kPort = " must have no port: rules hold for every port of a host";
+  constexpr std::string_view kNoBrackets =
+      R"( is not a host; write an IPv6 address in brackets, as in "[::1]")";
+  const std::vector<std::pair<std::string, std::string_view>> rows{
+      {"Example.com", R"( must be in lower case: "example.com")"},
+      {"", kNoName},
+      {"a..b", kNoName},
+      {".a", kNoName},
+      {"a.", kNoName},
+      {"a b", kNoName},
+      {"a%2eb", kNoName},
+      {"[::1", kNoBrackets},
+      {"::1", kNoBrackets},
+      {"[]", kNoName},
+      {std::string(254, 'a'), kNoName},
+      {"http://a", " is a URL or a path; write the host alone"},
+      {"a/b", " is a URL or a path; write the host alone"},
+      {"a:80", kPort},
+      {"*.a:80", kPort},
+      {"[::1]:80", kPort},
+      {"*.", kNoName},
+      {"*a", kStar},
+      {"a.*", kStar},
+      {"*.*.a", kStar},
+  };
+  for (const auto& [host, reason] : rows) {
+    const std::string fault = "2:8: [[site]] host \"" + host + "\"" + std::string{reason};
+    expect_faults({{"[[site]]\nhost = \"" + host + "\"", fault}});
+  }
+  expect_faults({
+      {"[[site]]\nhost = 1",
+       R"(2:8: [[site]] host must be a host, such as "example.com", or a list of them, not a whole number)"},
+      {"[[site]]\nhost = []", "2:8: [[site]] host must name at least one"},
+      {"[[site]]\nhost = [\"a\", \"a\"]",
+       R"(2:14: [[site]] host names "a" twice; leave one of them out)"},
+      {"[[site]]\nhost = \"a\"\n[[site]]\nhost = [\"b\", \"a\"]",
+       R"(4:14: [[site]] host "a" belongs to the site on line 1 already; leave it out in one of them)"},
+      {"[[site]]\nhost = \"*\"\n[[site]]\nhost = \"*\"",
+       R"(4:8: [[site]] host "*" belongs to the site on line 1 already; leave it out in one of them)"},
+  });
+}
+
+TEST(SettingsFaults, RulesOfSites) {
+  constexpr std::string_view kHop =
+      "belongs to one connection (RFC 9110 7.6.1) and never reaches the origin, which cannot "
+      "answer "
+      "by it";
+  constexpr std::string_view kCache =
+      "is answered by the cache itself, from one stored response for all its values";
+  constexpr std::string_view kTravel = "tells how one message travels, not what is asked for";
+  std::vector<std::pair<std::string, std::string>> rows{
+      {"sort_query = 1", "3:14: [[site]] sort_query must be true or false, not a whole number"},
+      {"remove_dot_segments = \"yes\"",
+       "3:23: [[site]] remove_dot_segments must be true or false, not a string"},
+      {"keep_params = true",
+       R"(3:15: [[site]] keep_params must be a parameter, such as "page" or "utm_*", or a list of them, not true or false)"},
+      {"keep_params = \"\"", R"(3:15: [[site]] keep_params "" must not be empty)"},
+      {"keep_params = []", "3:15: [[site]] keep_params must name at least one"},
+      {"drop_params = \"a*b\"",
+       R"(3:15: [[site]] drop_params "a*b" may have a * only at its end, as in "utm_*")"},
+      {"drop_params = [\"a\", \"b=1\"]",
+       R"(3:21: [[site]] drop_params "b=1" must be a name alone, without any of & = ? #)"},
+      {"drop_params = \"a b\"",
+       R"(3:15: [[site]] drop_params "a b" must be spelled as in a URL, such as %20 for a blank)"},
+      {"drop_params = \"100%\"",
+       R"(3:15: [[site]] drop_params "100%" has a % without two hexadecimal digits; write %25 for the sign itself)"},
+      {"key_headers = \"X Tenant\"",
+       R"(3:15: [[site]] key_headers "X Tenant" is not a field name, such as "X-Tenant")"},
+      {"key_headers = [\"X-A\", \"x-a\"]",
+       R"(3:23: [[site]] key_headers names "x-a" twice; leave one of them out)"},
+      {"key_headers = \"Host\"", R"(3:15: [[site]] key_headers "Host" is in every key already)"},
+      {"key_headers = \"Cookie\"",
+       R"(3:15: [[site]] key_headers "Cookie" holds all cookies of a client, so that no two clients would share; name those that matter in key_cookies)"},
+      {"key_headers = \"Authorization\"",
+       R"(3:15: [[site]] key_headers "Authorization" names one user, while what is stored answers all (RFC 9111 3.5); let the origin say what may be shared)"},
+      {"key_cookies = \"a=b\"",
+       R"(3:15: [[site]] key_cookies "a=b" is not a cookie's name, such as "lang")"},
+      {"stale_if_error = 60",
+       R"(3:18: [[site]] stale_if_error must be a duration, such as "30s", not a whole number)"},
+      {"stale_if_error = \"9000d\"",
+       R"(3:18: [[site]] stale_if_error must be between 0s and 8784h, not "9000d")"},
+  };
+  const auto add_unfit = [&rows](std::string_view name, std::string_view reason) {
+    const std::string quoted_name = "\"" + std::string{name} + "\"";
+    rows.emplace_back("key_headers = " + quoted_name,
+                      "3:15: [[site]] key_headers " + quoted_name + " " + std::string{reason});
+  };
+  for (const auto name : {"Connection", "Keep-Alive", "Proxy-Connection",
+                          "Proxy-Authentication-Info", "Proxy-Authenticate", "Proxy-Authorization",
+                          "TE", "Trailer", "Transfer-Encoding", "Upgrade"})
+    add_unfit(name, kHop);
+  for (const auto name : {"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since",
+                          "If-Unmodified-Since", "Cache-Control", "Pragma"})
+    add_unfit(name, kCache);
+  for (const auto name : {"Content-Length", "Expect", "Via", "Max-Forwards"})
+    add_unfit(name, kTravel);
+  for (const auto& [line, fault] : rows)
+    expect_faults({{"[[site]]\nhost = \"a\"\n" + line, fault}});
 }
 
 TEST(SettingsFaults, TheOrigin) {

@@ -25,6 +25,16 @@ false_positive_rate = 0.01
 listen = ""
 [log]
 level = "info"
+[[site]]
+host = ["a.test", "*.a.test"]
+drop_params = ["utm_*", "fbclid"]
+key_headers = "X-Tenant"
+key_cookies = "lang"
+stale_if_error = "2h"
+[[site]]
+host = "*"
+keep_params = "page"
+sort_query = true
 )";
 
 /// SECONDSIGHT_SEED, so that a failure can be repeated, or a new one.

@@ -1,5 +1,6 @@
 #include "config/settings.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -66,6 +67,7 @@ memory = "0"
 max_object = "4GiB"
 write_queue = "32MiB"
 disk_threads = 2
+stale_if_error = "5m"
 [admission]
 policy = "always"
 expected_keys = 50_000_000
@@ -76,6 +78,18 @@ listen = "[::1]:9999"
 [log]
 level = "debug"
 access = "-"
+[[site]]
+host = ["a.test", "*.a.test"]
+sort_query = true
+keep_params = ["page", "q%20"]
+drop_empty_query = true
+key_headers = "X-Tenant"
+key_cookies = ["lang", "Lang"]
+remove_dot_segments = true
+stale_if_error = "0"
+[[site]]
+host = "*"
+drop_params = ["utm_*", "*"]
 )");
   Settings expected;
   expected.proxy = {{{"0.0.0.0", 80}, {"::", 80}},
@@ -96,10 +110,23 @@ access = "-"
                      seconds{60},
                      4096,
                      1_MiB};
-  expected.cache = {"cache", 1024_GiB, 0, 4_GiB, 32_MiB, 2};
+  expected.cache = {"cache", 1024_GiB, 0, 4_GiB, 32_MiB, 2, seconds{300}};
   expected.admission = {PolicyName::Always, 50'000'000, 0.001, hours{168}};
   expected.admin = {true, {"::1", 9999}};
   expected.log = {"debug", "-"};
+  expected.sites = {{{"a.test", "*.a.test"},
+                     true,
+                     {"page", "q%20"},
+                     {},
+                     true,
+                     {"x-tenant"},
+                     {"lang", "Lang"},
+                     true,
+                     seconds{0}},
+                    {}};
+  expected.sites.back().hosts = {"*"};
+  expected.sites.back().drop_params = {"utm_*", "*"};
+  EXPECT_EQ(settings.sites, expected.sites);
   EXPECT_EQ(settings.proxy, expected.proxy);
   EXPECT_EQ(settings.origin, expected.origin);
   EXPECT_EQ(settings.cache, expected.cache);
@@ -133,29 +160,77 @@ TEST(Settings, WindowsLineEndsAndAByteOrderMarkAreFine) {
   EXPECT_EQ(parse_good("\xef\xbb\xbf[origin]\r\nurl = 'http://127.0.0.1:9000'\r\n"), defaults());
 }
 
-/// The first ```toml block of the manual.
-std::string manual_example() {
+TEST(Settings, ASiteWithoutRulesHasNone) {
+  const Settings settings = parse_good(std::string{kShortest} + R"(
+[[site]]
+host = "a.test"
+sort_query = false
+drop_empty_query = false
+remove_dot_segments = false
+)");
+  SiteSettings site;
+  site.hosts = {"a.test"};
+  EXPECT_EQ(settings.sites, std::vector{site});
+}
+
+TEST(Settings, HostsOfSites) {
+  for (const std::string_view host : {"a", "a.b", "*.a.b", "*", "1.2.3.4", "[::1]",
+                                      "[fe80::1.2.3.4]", "xn--bcher-kva.test", "a_b.test", "a-b"}) {
+    const Settings settings =
+        parse_good(std::string{kShortest} + "[[site]]\nhost = \"" + std::string{host} + "\"\n");
+    ASSERT_EQ(settings.sites.size(), 1U);
+    EXPECT_EQ(settings.sites.front().hosts, std::vector<std::string>{std::string{host}});
+  }
+}
+
+/// The ```toml blocks of the manual, in order.
+std::vector<std::string> manual_examples() {
   std::ifstream file{SECONDSIGHT_MANUAL};
   std::stringstream text;
   text << file.rdbuf();
   const std::string manual = text.str();
   const std::string open = "```toml\n";
-  const std::size_t begin = manual.find(open);
-  const std::size_t end = begin == std::string::npos ? begin : manual.find("```", begin + 3);
-  if (end == std::string::npos) return {};
-  return manual.substr(begin + open.size(), end - begin - open.size());
+  std::vector<std::string> blocks;
+  std::size_t end = 0;
+  for (auto begin = manual.find(open); begin != std::string::npos; begin = manual.find(open, end)) {
+    begin += open.size();
+    end = manual.find("```", begin);
+    if (end == std::string::npos) break;
+    blocks.push_back(manual.substr(begin, end - begin));
+  }
+  return blocks;
 }
 
 TEST(Settings, TheManualShowsEveryKeyWithItsDefault) {
-  const std::string example = manual_example();
-  ASSERT_FALSE(example.empty()) << SECONDSIGHT_MANUAL;
+  const auto examples = manual_examples();
+  ASSERT_FALSE(examples.empty()) << SECONDSIGHT_MANUAL;
+  const std::string& example = examples.front();
   EXPECT_EQ(parse_good(example), defaults());
 
   const toml::table root = toml::parse(example);
   for (const SettingKey& key : setting_keys()) {
+    if (key.table == kSiteTable) continue;  // no site is the default
     const auto* table = root.get_as<toml::table>(key.table);
     ASSERT_NE(table, nullptr) << key.table;
     EXPECT_TRUE(table->contains(key.name)) << key.table << '.' << key.name;
+  }
+}
+
+TEST(Settings, TheManualShowsEveryKeyOfASite) {
+  const auto examples = manual_examples();
+  ASSERT_EQ(examples.size(), 2U) << SECONDSIGHT_MANUAL;
+  const Settings settings = parse_good(std::string{kShortest} + examples[1]);
+  EXPECT_FALSE(settings.sites.empty());
+
+  const toml::table root = toml::parse(examples[1]);
+  const auto* sites = root.get_as<toml::array>(kSiteTable);
+  ASSERT_NE(sites, nullptr);
+  for (const SettingKey& key : setting_keys()) {
+    if (key.table != kSiteTable) continue;
+    const bool is_shown = std::any_of(sites->begin(), sites->end(), [&](const toml::node& site) {
+      return site.is_table() && site.as_table()->contains(key.name);
+    });
+    EXPECT_TRUE(is_shown) << key.name;
   }
 }
 

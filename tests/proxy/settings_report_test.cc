@@ -20,6 +20,40 @@ TEST(SettingsReport, SaysWhatTheFilterCosts) {
   EXPECT_THAT(report, HasSubstr("10 GiB in /var/cache/secondsight, segments of 160 MiB"));
 }
 
+TEST(SettingsReport, SaysTheRulesOfSitesInWords) {
+  Settings settings;
+  settings.cache.stale_if_error = std::chrono::minutes{90};
+  settings.sites.resize(3);
+  settings.sites[0].hosts = {"a.test", "*.a.test"};
+  settings.sites[0].drop_params = {"utm_*", "fbclid"};
+  settings.sites[0].sort_query = true;
+  settings.sites[0].drop_empty_query = true;
+  settings.sites[1].hosts = {"b.test"};
+  settings.sites[1].keep_params = {"id", "page"};
+  settings.sites[1].key_headers = {"x-tenant"};
+  settings.sites[1].key_cookies = {"lang", "city"};
+  settings.sites[1].remove_dot_segments = true;
+  settings.sites[2].hosts = {"*"};
+  settings.sites[2].stale_if_error = std::chrono::seconds{0};
+  const std::string report = describe(settings);
+  EXPECT_THAT(report,
+              HasSubstr("stale      for a failing origin: at most 1h30m past its freshness\n"));
+  EXPECT_THAT(report, HasSubstr("site       a.test, *.a.test\n"
+                                "           of the query all but: utm_*, fbclid\n"
+                                "           parameters in the order of their names\n"
+                                "           an empty query is none\n"
+                                "site       b.test\n"
+                                "           of the query only: id, page\n"
+                                "           one object for each value of the fields: x-tenant\n"
+                                "           one object for each value of the cookies: lang, city\n"
+                                "           dot segments are removed, also from what the origin is "
+                                "asked\n"
+                                "site       *\n"
+                                "           the URL as it is\n"
+                                "           stale for a failing origin: only as long as the "
+                                "response or the request allows\n"));
+}
+
 TEST(SettingsReport, OtherPoliciesHaveNoFilterToJudge) {
   AdmissionSettings admission;
   admission.expected_keys = 1'000'000'000'000;

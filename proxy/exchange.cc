@@ -66,6 +66,7 @@ net::awaitable<void> Exchange::answer() {
         if (served == Served::Yes) co_return;
         continue;
       }
+      if (is_origin_spared(found) && co_await serve_stale(found, status) == Served::Yes) co_return;
     }
     status.forward = reason_to_forward(found);
     status.ttl.reset();
@@ -79,10 +80,11 @@ net::awaitable<void> Exchange::answer() {
     status.collapsed = !take_off(reader, plan_flight(primary, found, sharing), found);
     switch (co_await reader.arrive()) {
       case Arrival::Head:
-        if (found && reader.head()->status >= 500) {
+        if (found && policy::is_error_to_hide(reader.head()->status)) {
           status.forward_status = reader.head()->status;
           if (co_await fall_back(found, status) == Served::Yes) co_return;
         }
+        if (found && request_.is_head()) judge_stored(found, reader);
         if (reader.head()->status == 304 && !facts_.has_conditions)  // nobody asked whether
           co_return co_await refuse(502, to_string(OriginError::Malformed), status);
         if (facts_.has_range && !alone && !is_in_reach(reader)) {
@@ -91,7 +93,15 @@ net::awaitable<void> Exchange::answer() {
           range_alone_ = true;
           break;
         }
-        if (co_await relay(reader, status, Outcome::Miss) == Served::Yes) co_return;
+        switch (co_await relay(reader, status, Outcome::Miss)) {
+          case Served::Yes:
+            co_return;
+          case Served::No:
+            break;
+          case Served::Broken:
+            if (found && co_await fall_back(found, status) == Served::Yes) co_return;
+            co_return co_await refuse_for(reader.error(), status);
+        }
         break;
       case Arrival::NotModified: {
         status.forward_status = 304;
@@ -107,13 +117,9 @@ net::awaitable<void> Exchange::answer() {
       }
       case Arrival::Released:
         break;
-      case Arrival::Failed: {
+      case Arrival::Failed:
         if (found && co_await fall_back(found, status) == Served::Yes) co_return;
-        const OriginError error = reader.error();
-        const bool late =
-            error == OriginError::ConnectTimeout || error == OriginError::ResponseTimeout;
-        co_return co_await refuse(late ? 504 : 502, to_string(error), status);
-      }
+        co_return co_await refuse_for(reader.error(), status);
     }
   }
   CacheStatus status;
@@ -171,22 +177,44 @@ void Exchange::plan_validation(FlightPlan& plan, const Found& found) const {
   if (head->facts.etag.empty() && !head->facts.last_modified) return;
   plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
   plan.stale = head;
-  using Head = std::shared_ptr<const cache::ObjectHead>;
-  std::function<void(const Head&)> in_memory, on_disk;
+  plan.refresh = refresher(found);
+}
+
+/// What puts a freshened head in the place of the stored one, in memory and on disk.
+Exchange::Refresh Exchange::refresher(const Found& found) const {
+  Refresh in_memory, on_disk;
   cache::Cache& cache = services_.cache;
-  if (found.object && (!found.from_disk || services_.settings.cache.memory_bytes > 0))
-    in_memory = [&cache, old = found.object](const Head& fresh) { cache.refresh(old, fresh); };
+  if (found.object && (!found.from_disk || services_.settings.cache.memory_bytes > 0)) {
+    in_memory = [&cache, old = found.object](const HeadPtr& fresh) { cache.refresh(old, fresh); };
+  }
   if (found.disk) {
     on_disk = [&cache, key = found.key, entry = found.disk->entry,
-               parts = cache::body_parts(*found.disk)](const Head& fresh) {
+               parts = cache::body_parts(*found.disk)](const HeadPtr& fresh) {
       const Seconds lifetime = policy::freshness_lifetime(fresh->facts, fresh->times, kHeuristic);
       cache.refresh(key, entry, parts, fresh, lifetime);
     };
   }
-  plan.refresh = [in_memory, on_disk](const Head& fresh) {
+  return [in_memory, on_disk](const HeadPtr& fresh) {
     if (in_memory) in_memory(fresh);
     if (on_disk) on_disk(fresh);
   };
+}
+
+/// A 200 to HEAD tells whether the stored response to GET is still the one. RFC 9111 4.3.5.
+void Exchange::judge_stored(const Found& found, const FlightReader& reader) {
+  const HeadPtr& told = reader.head();
+  if (told->status != 200 || found.head()->status != 200) return;
+  const auto verdict = policy::judge_by_head(found.head()->facts, found.body_bytes(), told->facts,
+                                             reader.content_length());
+  policy::RequestFacts as_get = facts_;
+  as_get.method = policy::Method::Get;
+  const auto fresh = freshened_head(*found.head(), *told);
+  if (verdict == policy::HeadVerdict::Same &&
+      policy::storability(as_get, fresh->facts) == policy::Storability::Storable) {
+    refresher(found)(fresh);
+  } else {
+    services_.cache.invalidate(found.key, nullptr, services_.clock.wall());
+  }
 }
 
 bool Exchange::take_off(FlightReader& reader, FlightPlan plan, const Found& found) {
@@ -240,7 +268,7 @@ void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
 }
 
 /// Passes a flight's response on as it comes: all of it, or the parts that the request wants of a
-/// whole that is kept. No: what had come of it was lost before the client got any.
+/// whole that is kept. No, Broken: what had come of it was lost before the client got any.
 net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStatus status,
                                                  Outcome outcome) {
   const auto head = reader.head();
@@ -268,11 +296,8 @@ net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStat
         case Relayed::Sent:
           break;
         case Relayed::Nothing:
-          if (reader.error() == OriginError::None) co_return Served::No;  // here, not at the origin
-          status.stored = status.collapsed = false;
-          status.ttl.reset();
-          co_await refuse(502, to_string(reader.error()), status);
-          co_return Served::Yes;
+          // Lost here, or at the origin.
+          co_return reader.error() == OriginError::None ? Served::No : Served::Broken;
         case Relayed::Cut:  // by us, or the client is gone
           finish(outcome);
           co_return Served::Yes;
@@ -342,6 +367,13 @@ Selection Exchange::select_of_stream(const FlightReader& reader) const {
   return select_whole(head, reader.content_length());
 }
 
+net::awaitable<void> Exchange::refuse_for(OriginError error, CacheStatus status) {
+  const bool late = error == OriginError::ConnectTimeout || error == OriginError::ResponseTimeout;
+  status.stored = status.collapsed = false;
+  status.ttl.reset();
+  co_await refuse(late ? 504 : 502, to_string(error), status);
+}
+
 /// Our own error: small, never stored by anyone.
 net::awaitable<void> Exchange::refuse(int code, std::string_view detail, CacheStatus cache_status) {
   std::string patched = "Cache-Control: no-store\r\nContent-Type: text/plain; charset=utf-8\r\n";
@@ -378,14 +410,14 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
   if (co_await reader.arrive() != Arrival::Head) {
     const OriginError error = reader.error();
     if (error == OriginError::RequestBody) co_return;  // the session answers for its own body
-    const bool late = error == OriginError::ConnectTimeout || error == OriginError::ResponseTimeout;
-    co_return co_await refuse(late ? 504 : 502, to_string(error), status);
+    co_return co_await refuse_for(error, status);
   }
   // RFC 9111 4.4: a non-error answer to an unsafe method.
   const int code = reader.head()->status;
   if (facts_.method == policy::Method::Unsafe && code >= 200 && code < 400)
     co_await invalidate(primary);
-  co_await relay(reader, status, Outcome::Bypass);
+  if (co_await relay(reader, status, Outcome::Bypass) != Served::Yes)
+    co_await refuse_for(reader.error(), status);
 }
 
 net::awaitable<void> Exchange::invalidate(const CacheKey& primary) {
@@ -401,6 +433,22 @@ net::awaitable<void> Exchange::invalidate(const CacheKey& primary) {
 }
 
 // ----------------------------------------------------------------
+
+/// Whether a stale response stands in without asking: the origin failed for this key a moment ago,
+/// or cannot be reached at all.
+bool Exchange::is_origin_spared(const Found& found) const {
+  if (!may_stand_in(found)) return false;
+  const SteadyTime now = services_.clock.steady();
+  return services_.flights.is_failing(found.key.fingerprint(), now) ||
+         services_.origin.is_down(now);
+}
+
+bool Exchange::may_stand_in(const Found& found) const {
+  const cache::ObjectHead& head = *found.head();
+  const auto configured =
+      std::chrono::duration_cast<Seconds>(services_.settings.cache.stale_if_error);
+  return policy::may_serve_on_error(facts_, head.facts, head.times, kHeuristic, configured, now_);
+}
 
 Forward Exchange::reason_to_forward(const Found& found) const {
   if (facts_.has_range && !found) return Forward::Partial;

@@ -44,7 +44,13 @@ class Exchange {
       return object ? object->body_bytes : disk->body_bytes;
     }
   };
-  enum class Served : std::uint8_t { Yes, No };
+  enum class Served : std::uint8_t {
+    Yes,
+    No,      // what was to be sent is gone here: look again
+    Broken,  // the origin's answer broke before its first byte
+  };
+  using HeadPtr = std::shared_ptr<const cache::ObjectHead>;
+  using Refresh = std::function<void(const HeadPtr&)>;
 
   net::awaitable<void> answer();
   net::awaitable<Found> look_up(const cache::CacheKey& primary);
@@ -63,6 +69,8 @@ class Exchange {
   enum class Sharing : std::uint8_t { Shared, Alone };
   FlightPlan plan_flight(const cache::CacheKey& primary, const Found& found, Sharing sharing);
   void plan_validation(FlightPlan& plan, const Found& found) const;
+  Refresh refresher(const Found& found) const;
+  void judge_stored(const Found& found, const FlightReader& reader);
   /// True: the reader leads; false: it joined another's flight.
   bool take_off(FlightReader& reader, FlightPlan plan, const Found& found);
   bool is_overtaken(const Found& found) const;
@@ -77,11 +85,15 @@ class Exchange {
                                       const Selection& selection, std::size_t i);
   Selection select_of_stream(const FlightReader& reader) const;
   net::awaitable<Served> fall_back(Found& found, CacheStatus status);
+  net::awaitable<Served> serve_stale(Found& found, CacheStatus status);
+  net::awaitable<void> refuse_for(OriginError error, CacheStatus status);
   net::awaitable<void> refuse(int status, std::string_view detail, CacheStatus cache_status);
   net::awaitable<void> pass_through(const cache::CacheKey& primary);
   net::awaitable<void> invalidate(const cache::CacheKey& primary);
 
   Forward reason_to_forward(const Found& found) const;
+  bool is_origin_spared(const Found& found) const;
+  bool may_stand_in(const Found& found) const;
   bool is_sharable() const;
   bool fetches_whole(const Found& found) const;
   bool is_in_reach(const FlightReader& reader) const;

@@ -11,6 +11,7 @@
 #include "proxy/disk_pool.h"
 #include "proxy/exchange.h"
 #include "proxy/exchange_rules.h"
+#include "proxy/flight_table.h"
 #include "proxy/rest_of_body.h"
 #include "proxy/selection.h"
 
@@ -91,7 +92,7 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
                                                  std::shared_ptr<const cache::ObjectHead> head) {
   status.ttl = time_to_live(*head, now_);
   const bool in_memory = found.object && !found.from_disk;
-  status.detail = to_string(in_memory ? Detail::Memory : Detail::Disk);
+  if (status.detail.empty()) status.detail = to_string(in_memory ? Detail::Memory : Detail::Disk);
   const bool is_current = found.object && found.object->head == head;
   if (in_memory && is_current && facts_.method == policy::Method::Get &&
       services_.cache.promote(found.object)) {
@@ -252,11 +253,18 @@ net::awaitable<bool> Exchange::send_rest(const cache::ObjectHead& head, std::uin
   co_return true;
 }
 
-/// A stale response instead of an error, where it may be. RFC 5861 4, RFC 9111 4.2.4.
+/// A stale response instead of an error, where it may be; the origin is then spared for a while.
+/// RFC 5861 4, RFC 9111 4.2.4.
 net::awaitable<Exchange::Served> Exchange::fall_back(Found& found, CacheStatus status) {
+  if (!may_stand_in(found)) co_return Served::No;
+  services_.flights.note_failing(found.key.fingerprint(), services_.clock.steady());
+  co_return co_await serve_stale(found, status);
+}
+
+net::awaitable<Exchange::Served> Exchange::serve_stale(Found& found, CacheStatus status) {
+  status.stored = status.collapsed = false;
+  status.detail = "stale-if-error";
   auto head = found.head();
-  if (!policy::may_serve_on_error(facts_, head->facts, head->times, kHeuristic, now_))
-    co_return Served::No;
   co_return co_await serve(found, status, Outcome::StaleHit, std::move(head));
 }
 

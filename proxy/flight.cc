@@ -246,16 +246,8 @@ void Flight::on_done(OriginError error) {
 }
 
 void Flight::handle_not_modified(const OriginHead& head) {
-  auto fresh = std::make_shared<cache::ObjectHead>();
-  fresh->status = plan_.stale->status;
-  fresh->reason = plan_.stale->reason;
-  fresh->times = {request_sent_, services_.clock.wall()};
-  auto received = make_object_head(head, fresh->times);
-  fresh->fields = cache::policy::freshened(plan_.stale->fields, received->fields);
-  fresh->facts =
-      cache::policy::read_facts(fresh->status, fresh->fields, fresh->times.response_received);
-  fresh->facts.date = received->facts.date;
-  fresh->times = received->times;  // with the 304's own Age
+  const auto told = make_object_head(head, {request_sent_, services_.clock.wall()});
+  auto fresh = freshened_head(*plan_.stale, *told);
   if (cache::policy::storability(plan_.facts, fresh->facts) != Storability::Storable) {
     services_.cache.invalidate(plan_.primary, plan_.vary_marker, services_.clock.wall());
   } else if (plan_.refresh && !is_outdated()) {

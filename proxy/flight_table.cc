@@ -9,11 +9,6 @@ std::size_t shard_of(const admission::Fingerprint& key) noexcept {
   return key.high >> 58;
 }
 
-std::uint32_t seconds_of(SteadyTime now) noexcept {
-  return static_cast<std::uint32_t>(
-      std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
-}
-
 }  // namespace
 
 std::shared_ptr<Flight> FlightTable::find_or_add(const admission::Fingerprint& key,
@@ -46,24 +41,6 @@ std::uint64_t FlightTable::count() const {
     sum += shard.flights.size();
   }
   return sum;
-}
-
-void FlightTable::note_uncacheable(const admission::Fingerprint& key, SteadyTime now) noexcept {
-  const std::uint64_t until = seconds_of(now + kUncacheableMemory);
-  uncacheable_[key.low % kUncacheableSlots].store((key.high << 32) | until,
-                                                  std::memory_order_relaxed);
-}
-
-void FlightTable::note_cacheable(const admission::Fingerprint& key) noexcept {
-  auto& slot = uncacheable_[key.low % kUncacheableSlots];
-  if ((slot.load(std::memory_order_relaxed) >> 32) == (key.high & UINT32_MAX))
-    slot.store(0, std::memory_order_relaxed);
-}
-
-bool FlightTable::is_uncacheable(const admission::Fingerprint& key, SteadyTime now) const noexcept {
-  const std::uint64_t entry =
-      uncacheable_[key.low % kUncacheableSlots].load(std::memory_order_relaxed);
-  return (entry >> 32) == (key.high & UINT32_MAX) && (entry & UINT32_MAX) > seconds_of(now);
 }
 
 bool FlightTable::reserve_whole(std::uint64_t bytes) noexcept {

@@ -9,20 +9,23 @@
 
 #include "admission/fingerprint.h"
 #include "config/clock.h"
+#include "proxy/recent_keys.h"
 
 namespace secondsight::proxy {
 
 class Flight;
 
 /// The flights under way, one per key in the whole process, and what goes with sharing them: which
-/// keys turned out uncacheable lately, and how much memory whole bodies may take together.
-/// Thread-safe.
+/// keys turned out uncacheable or failed lately, and how much memory whole bodies may take
+/// together. Thread-safe.
 class FlightTable {
  public:
   /// Bytes that all Whole flights may hold together, before they are in the memory tier.
   static constexpr std::uint64_t kWholeBytesMax = 24U << 20;
   /// How long a key is remembered as uncacheable, so that its requests are not lined up.
   static constexpr std::chrono::seconds kUncacheableMemory{10};
+  /// How long a key for which the origin failed is answered stale without asking.
+  static constexpr std::chrono::seconds kFailingMemory{5};
 
   /// The flight of that key, or `fresh` (made by the caller), which is then the one.
   std::shared_ptr<Flight> find_or_add(const admission::Fingerprint& key,
@@ -32,9 +35,22 @@ class FlightTable {
   bool contains(const admission::Fingerprint& key) const;
   std::uint64_t count() const;
 
-  void note_uncacheable(const admission::Fingerprint& key, SteadyTime now) noexcept;
-  void note_cacheable(const admission::Fingerprint& key) noexcept;
-  bool is_uncacheable(const admission::Fingerprint& key, SteadyTime now) const noexcept;
+  void note_uncacheable(const admission::Fingerprint& key, SteadyTime now) noexcept {
+    uncacheable_.note(key, now, kUncacheableMemory);
+  }
+  void note_cacheable(const admission::Fingerprint& key) noexcept { uncacheable_.forget(key); }
+  bool is_uncacheable(const admission::Fingerprint& key, SteadyTime now) const noexcept {
+    return uncacheable_.contains(key, now);
+  }
+
+  /// The origin failed for that key, and a stale response stood in: for a while it is not asked
+  /// again.
+  void note_failing(const admission::Fingerprint& key, SteadyTime now) noexcept {
+    failing_.note(key, now, kFailingMemory);
+  }
+  bool is_failing(const admission::Fingerprint& key, SteadyTime now) const noexcept {
+    return failing_.contains(key, now);
+  }
 
   /// An unsafe request changed the resource of that primary key: flights that began before are
   /// outdated. Call it before the cache is asked to forget.
@@ -51,7 +67,6 @@ class FlightTable {
 
  private:
   static constexpr std::size_t kShards = 64;
-  static constexpr std::size_t kUncacheableSlots = 8192;
   static constexpr std::size_t kInvalidationSlots = 8192;
   using Map = boost::unordered_flat_map<admission::Fingerprint, std::shared_ptr<Flight>,
                                         admission::FingerprintHash>;
@@ -60,9 +75,8 @@ class FlightTable {
     Map flights;
   };
   std::array<Shard, kShards> shards_;
-  /// Direct-mapped and lossy: 32 bits of the key, 32 bits of seconds. A lost entry costs one
-  /// line-up, a false one costs one fetch that is not shared. Relaxed: entries stand alone.
-  std::array<std::atomic<std::uint64_t>, kUncacheableSlots> uncacheable_{};
+  RecentKeys uncacheable_;  // a lost one costs one line-up, a false one a fetch that is not shared
+  RecentKeys failing_;
   /// Keys that share a slot cost each other one response that is not kept.
   std::array<std::atomic<std::uint32_t>, kInvalidationSlots> invalidations_{};
   std::atomic<std::uint64_t> whole_bytes_{0};  // relaxed: a bound

@@ -90,6 +90,7 @@ class CurlOriginClient final : public OriginClient {
   }
 
   std::unique_ptr<OriginFetch> start(OriginRequest request, OriginReceiver& receiver) override;
+  bool is_down(SteadyTime now) override { return choice_.is_down(now); }
   void tick(SteadyTime now) override;
 
   void cancel(std::size_t index);

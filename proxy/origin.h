@@ -91,6 +91,9 @@ class OriginClient {
   virtual ~OriginClient() = default;
   /// `receiver` must outlive the fetch.
   virtual std::unique_ptr<OriginFetch> start(OriginRequest request, OriginReceiver& receiver) = 0;
+  /// Whether every origin lately could not be reached, and it is not yet time to try again: what
+  /// can be answered without one should be.
+  virtual bool is_down(SteadyTime now) = 0;
   /// Ends fetches whose time is over: no response head in response_timeout (waiting for a free
   /// connection included, sending the request's body not), or no progress in idle_timeout. Time in
   /// which the receiver pauses or the request's body is waited for does not count. Called about ten

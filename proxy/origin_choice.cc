@@ -20,6 +20,16 @@ std::optional<std::size_t> OriginChoice::pick(const std::vector<bool>& tried,
   return last_resort;
 }
 
+bool OriginChoice::is_down(SteadyTime now) noexcept {
+  for (Server& server : servers_) {
+    if (server.back_off == std::chrono::seconds{0}) return false;
+    if (now < std::max(server.retry_at, server.probed_until)) continue;
+    server.probed_until = now + kShortestBackOff;
+    return false;
+  }
+  return true;
+}
+
 void OriginChoice::failed(std::size_t origin, SteadyTime now) noexcept {
   Server& server = servers_[origin];
   // A burst of requests that fail together is one failure.

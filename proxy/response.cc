@@ -7,6 +7,7 @@
 #include "cache/policy/hop_by_hop.h"
 #include "cache/policy/http_date.h"
 #include "cache/policy/read_facts.h"
+#include "cache/policy/validation.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -36,6 +37,18 @@ std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
                                                  : "1.1 secondsight");
   cache::policy::fold_age(object->facts, object->times);
   return object;
+}
+
+std::shared_ptr<const cache::ObjectHead> freshened_head(const cache::ObjectHead& stored,
+                                                        const cache::ObjectHead& told) {
+  auto fresh = std::make_shared<cache::ObjectHead>();
+  fresh->status = stored.status;
+  fresh->reason = stored.reason;
+  fresh->times = told.times;  // with the age it came with
+  fresh->fields = cache::policy::freshened(stored.fields, told.fields);
+  fresh->facts =
+      cache::policy::read_facts(fresh->status, fresh->fields, fresh->times.response_received);
+  return fresh;
 }
 
 std::string status_line(int status, std::string_view reason) {

@@ -18,6 +18,11 @@ namespace secondsight::proxy {
 std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
                                                     const cache::policy::ExchangeTimes& times);
 
+/// The stored head after `told` (make_object_head() of a 304, or of a 200 to HEAD) freshened it.
+/// RFC 9111 4.3.4, 4.3.5.
+std::shared_ptr<const cache::ObjectHead> freshened_head(const cache::ObjectHead& stored,
+                                                        const cache::ObjectHead& told);
+
 /// "HTTP/1.1 200 OK\r\n"
 std::string status_line(int status, std::string_view reason);
 

@@ -220,12 +220,18 @@ Use choose_use(const RequestFacts& request, const ResponseFacts& response,
   return Use::Validate;
 }
 
+bool is_error_to_hide(int status) noexcept {
+  return status == 500 || status == 502 || status == 503 || status == 504;
+}
+
 bool may_serve_on_error(const RequestFacts& request, const ResponseFacts& response,
-                        const ExchangeTimes& times, const HeuristicLimits& limits, WallTime now) {
+                        const ExchangeTimes& times, const HeuristicLimits& limits,
+                        Seconds configured, WallTime now) {
   const ResponseDirectives& d = response.directives;
   if (request.no_cache || forbids_stale(d)) return false;
+  if (request.max_age || request.min_fresh) configured = Seconds{0};
   const Seconds stale_max =
-      std::max(d.stale_if_error.value_or(Seconds{0}), request.stale_if_error.value_or(Seconds{0}));
+      std::max(d.stale_if_error.value_or(configured), request.stale_if_error.value_or(Seconds{0}));
   return stale_max > Seconds{0} &&
          freshness_at(response, times, limits, now).staleness() <= stale_max;
 }

@@ -53,10 +53,15 @@ enum class Use : std::uint8_t { Serve, ServeStaleAndRevalidate, Validate };
 Use choose_use(const RequestFacts&, const ResponseFacts&, const ExchangeTimes&,
                const HeuristicLimits&, WallTime now);
 
-/// May the stored response answer although validation failed (origin down or 5xx)? Within
-/// stale-if-error of either side and only without must-revalidate, proxy-revalidate, s-maxage,
-/// no-cache. RFC 5861 4, RFC 9111 4.2.4.
+/// Whether this status of the origin stands for an error that a stale response may hide. RFC 5861
+/// 4.
+bool is_error_to_hide(int status) noexcept;
+
+/// May the stored response answer although validation failed (origin down, or is_error_to_hide)?
+/// Within stale-if-error of either side; where the response says nothing, within `configured`,
+/// unless the request itself bounds age or freshness. Never with must-revalidate, proxy-revalidate,
+/// s-maxage, no-cache. RFC 5861 4, RFC 9111 4.2.4.
 bool may_serve_on_error(const RequestFacts&, const ResponseFacts&, const ExchangeTimes&,
-                        const HeuristicLimits&, WallTime now);
+                        const HeuristicLimits&, Seconds configured, WallTime now);
 
 }  // namespace secondsight::cache::policy

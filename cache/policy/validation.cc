@@ -97,6 +97,15 @@ FieldBlock freshened(const FieldBlock& stored, const FieldBlock& not_modified) {
   return fields;
 }
 
+HeadVerdict judge_by_head(const ResponseFacts& stored, std::uint64_t stored_bytes,
+                          const ResponseFacts& head,
+                          std::optional<std::uint64_t> head_content_length) {
+  const bool is_same = (head.etag.empty() || head.etag == stored.etag) &&
+                       (!head.last_modified || head.last_modified == stored.last_modified) &&
+                       head_content_length.value_or(stored_bytes) == stored_bytes;
+  return is_same ? HeadVerdict::Same : HeadVerdict::Outdated;
+}
+
 FieldBlock not_modified_fields(const FieldBlock& stored) {
   FieldBlock fields;
   const bool needs_last_modified = !stored.contains("ETag");

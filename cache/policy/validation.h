@@ -21,6 +21,16 @@ FieldBlock with_validators(const FieldBlock& request, const ResponseFacts& store
 /// and connection fields. RFC 9111 3.2, 4.3.4.
 FieldBlock freshened(const FieldBlock& stored, const FieldBlock& not_modified);
 
+/// What a 200 to HEAD says of a stored 200 to GET that the same request would select. RFC
+/// 9111 4.3.5.
+enum class HeadVerdict : std::uint8_t {
+  Same,      // every validator it brings is the stored one's, and so is its length: freshen it
+  Outdated,  // the stored response is not to be used any more
+};
+HeadVerdict judge_by_head(const ResponseFacts& stored, std::uint64_t stored_bytes,
+                          const ResponseFacts& head,
+                          std::optional<std::uint64_t> head_content_length);
+
 /// The fields a 304 to the client carries: those of a 200 that RFC 9110 15.4.5 names, plus
 /// Last-Modified when there is no ETag.
 FieldBlock not_modified_fields(const FieldBlock& stored);

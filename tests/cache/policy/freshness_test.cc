@@ -554,6 +554,7 @@ TEST(Freshness, ServedOnError) {
     Seconds age;
     const char* response;
     HeadLines request = {};
+    Seconds configured{0};
   };
   const Row rows[] = {
       {"RFC 5861 4: within", true, Seconds{15}, "max-age=10, stale-if-error=5"},
@@ -581,12 +582,65 @@ TEST(Freshness, ServedOnError) {
        Seconds{11},
        "max-age=10, stale-if-error=5",
        {{"Cache-Control", "no-cache"}}},
+      {"RFC 9111 4.2.4: configured, within", true, Seconds{15}, "max-age=10", {}, Seconds{5}},
+      {"RFC 9111 4.2.4: configured, passed", false, Seconds{16}, "max-age=10", {}, Seconds{5}},
+      {"RFC 9111 4.2.4: the response's own word goes first",
+       false,
+       Seconds{12},
+       "max-age=10, stale-if-error=1",
+       {},
+       Seconds{5}},
+      {"RFC 5861 4: the response's own zero",
+       false,
+       Seconds{11},
+       "max-age=10, stale-if-error=0",
+       {},
+       Seconds{5}},
+      {"RFC 9111 4.2.4: configured, but must-revalidate",
+       false,
+       Seconds{11},
+       "max-age=10, must-revalidate",
+       {},
+       Seconds{5}},
+      {"RFC 9111 4.2.4: configured, but proxy-revalidate",
+       false,
+       Seconds{11},
+       "max-age=10, proxy-revalidate",
+       {},
+       Seconds{5}},
+      {"RFC 9111 5.2.2.10: configured, but s-maxage",
+       false,
+       Seconds{11},
+       "s-maxage=10",
+       {},
+       Seconds{5}},
+      {"RFC 9111 5.2.2.4: configured, but no-cache",
+       false,
+       Seconds{11},
+       "max-age=10, no-cache",
+       {},
+       Seconds{5}},
+      {"RFC 9111 5.2.1.1: configured, but the request bounds the age",
+       false,
+       Seconds{11},
+       "max-age=10",
+       {{"Cache-Control", "max-age=60"}},
+       Seconds{5}},
+      {"RFC 9111 5.2.1.3: configured, but the request asks for freshness",
+       false,
+       Seconds{11},
+       "max-age=10",
+       {{"Cache-Control", "min-fresh=1"}},
+       Seconds{5}},
   };
+  for (const int status : {500, 502, 503, 504}) EXPECT_TRUE(is_error_to_hide(status)) << status;
+  for (const int status : {200, 304, 400, 404, 410, 429, 501, 505, 511})
+    EXPECT_FALSE(is_error_to_hide(status)) << status;
   for (const Row& row : rows) {
     SCOPED_TRACE(row.clause);
     EXPECT_EQ(may_serve_on_error(get_facts(row.request),
                                  response_facts(200, {{"Cache-Control", row.response}}), kAtOnce,
-                                 kLimits, kReceived + row.age),
+                                 kLimits, row.configured, kReceived + row.age),
               row.may);
   }
 }

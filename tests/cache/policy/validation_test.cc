@@ -214,6 +214,42 @@ TEST(Validation, FreshenedHead) {
   }
 }
 
+TEST(Validation, WhatA200ToHeadSaysOfAStoredResponse) {
+  struct Row {
+    const char* clause;
+    HeadLines stored, head;
+    std::optional<std::uint64_t> length;
+    HeadVerdict verdict;
+  };
+  const HeadLines tag{{"ETag", "\"a\""}};
+  const HeadLines date{{"Last-Modified", kReceivedText}};
+  const Row rows[] = {
+      {"RFC 9111 4.3.5: the same entity tag", tag, tag, 10, HeadVerdict::Same},
+      {"RFC 9111 4.3.5: another entity tag", tag, {{"ETag", "\"b\""}}, 10, HeadVerdict::Outdated},
+      {"RFC 9111 4.3.5: a tag turned weak", tag, {{"ETag", "W/\"a\""}}, 10, HeadVerdict::Outdated},
+      {"RFC 9111 4.3.5: a tag where there was none", {}, tag, 10, HeadVerdict::Outdated},
+      {"RFC 9111 4.3.5: validators that do not come are not compared",
+       tag,
+       {},
+       10,
+       HeadVerdict::Same},
+      {"RFC 9111 4.3.5: the same date", date, date, {}, HeadVerdict::Same},
+      {"RFC 9111 4.3.5: another date",
+       date,
+       {{"Last-Modified", "Sun, 06 Nov 1994 08:49:38 GMT"}},
+       {},
+       HeadVerdict::Outdated},
+      {"RFC 9111 4.3.5: another length", tag, tag, 11, HeadVerdict::Outdated},
+      {"RFC 9111 4.3.5: no length", tag, tag, {}, HeadVerdict::Same},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.clause);
+    EXPECT_EQ(judge_by_head(response_facts(200, row.stored), 10, response_facts(200, row.head),
+                            row.length),
+              row.verdict);
+  }
+}
+
 TEST(Validation, FieldsOfA304) {
   SCOPED_TRACE("RFC 9110 15.4.5");
   const HeadLines lines{{"Content-Type", "a/b"},

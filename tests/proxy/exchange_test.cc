@@ -364,11 +364,21 @@ TEST(Exchange, WhatIsBrokenFromTheStartGives502) {
 
 TEST(Exchange, AlreadyStaleWithoutAValidatorIsNotKept) {
   RoutedOrigin origin;
-  origin.on("/a", ok("Cache-Control: max-age=60\r\nAge: 70\r\n", "old"));
+  origin.on("/a", ok("Cache-Control: max-age=60, must-revalidate\r\nAge: 70\r\n", "old"));
   RunningProxy proxy(origin.url());
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(proxy.get("/a").field("Cache-Status"),
               "secondsight; fwd=uri-miss; detail=no-lifetime");
+}
+
+TEST(Exchange, WhatCameStaleServesMaxStale) {
+  RoutedOrigin origin;
+  origin.on("/a", ok("Cache-Control: max-age=60\r\nAge: 70\r\n", "old"));
+  RunningProxy proxy(origin.url());
+  EXPECT_TRUE(says(proxy.get("/a"), "stored"));
+  EXPECT_TRUE(says(proxy.get("/a", "Cache-Control: max-stale=100\r\n"), "hit"));
+  EXPECT_FALSE(says(proxy.get("/a", "Cache-Control: max-stale=5\r\n"), "hit"));
+  EXPECT_FALSE(says(proxy.get("/a"), "hit"));
 }
 
 TEST(Exchange, AChangedByteOnDiskIsAMissNeverAWrongByte) {

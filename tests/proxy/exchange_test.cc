@@ -381,6 +381,20 @@ TEST(Exchange, WhatCameStaleServesMaxStale) {
   EXPECT_FALSE(says(proxy.get("/a"), "hit"));
 }
 
+TEST(Exchange, ATargetedFieldDecidesAndGoesOn) {
+  RoutedOrigin origin;
+  origin.on("/a", ok("Cache-Control: no-store\r\nCDN-Cache-Control: max-age=60\r\n", "a"));
+  origin.on("/b", ok("Cache-Control: max-age=60\r\nSurrogate-Control: no-store\r\n", "b"));
+  RunningProxy proxy(origin.url());
+  proxy.get("/a");
+  const RawResponse hit = proxy.get("/a");
+  EXPECT_TRUE(says(hit, "hit"));
+  EXPECT_EQ(hit.field("CDN-Cache-Control"), "max-age=60");
+  EXPECT_EQ(hit.field("Cache-Control"), "no-store");
+  proxy.get("/b");
+  EXPECT_TRUE(says(proxy.get("/b"), "detail=no-store"));
+}
+
 TEST(Exchange, AChangedByteOnDiskIsAMissNeverAWrongByte) {
   RoutedOrigin origin;
   const std::string body(20'000, 'b');

@@ -73,7 +73,7 @@ bool forbids_stale(const ResponseDirectives& d) noexcept {
 }
 
 /// How long after its lifetime the origin itself lets it be used in some case. RFC 5861.
-Seconds stale_max(const ResponseDirectives& d) noexcept {
+Seconds permitted_staleness(const ResponseDirectives& d) noexcept {
   return std::max(d.stale_while_revalidate.value_or(Seconds{0}),
                   d.stale_if_error.value_or(Seconds{0}));
 }
@@ -97,7 +97,7 @@ bool is_of_use(const ResponseFacts& response) noexcept {
   if (!response.etag.empty() || response.last_modified) return true;
   if (!has_explicit_freshness(response) || d.no_cache) return false;
   if (!is_born_stale(response)) return true;
-  return stale_max(d) > Seconds{0} && !forbids_stale(d);
+  return permitted_staleness(d) > Seconds{0} && !forbids_stale(d);
 }
 
 Seconds at_most_delta_max(WallTime::duration duration) {
@@ -173,7 +173,7 @@ bool is_stale_for_good(const ResponseFacts& response, const ExchangeTimes& times
   const Freshness f = freshness_at(response, times, limits, now);
   if (forbids_stale(d)) return !f.is_fresh();
   if (f.lifetime > Seconds{0}) return false;
-  return f.age >= stale_max(d);
+  return f.age >= permitted_staleness(d);
 }
 
 Seconds freshness_lifetime(const ResponseFacts& response, const ExchangeTimes& times,

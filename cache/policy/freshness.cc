@@ -72,6 +72,12 @@ bool forbids_stale(const ResponseDirectives& d) noexcept {
   return d.no_cache || d.must_revalidate || d.proxy_revalidate || d.s_maxage;
 }
 
+/// How long after its lifetime the origin itself lets it be used in some case. RFC 5861.
+Seconds permitted_staleness(const ResponseDirectives& d) noexcept {
+  return std::max(d.stale_while_revalidate.value_or(Seconds{0}),
+                  d.stale_if_error.value_or(Seconds{0}));
+}
+
 /// Whether the explicit lifetime is zero. The time of receipt is not known here, so that Expires
 /// without Date counts only when it was invalid.
 bool is_born_stale(const ResponseFacts& response) noexcept {
@@ -91,9 +97,7 @@ bool is_of_use(const ResponseFacts& response) noexcept {
   if (!response.etag.empty() || response.last_modified) return true;
   if (!has_explicit_freshness(response) || d.no_cache) return false;
   if (!is_born_stale(response)) return true;
-  const Seconds stale_max = std::max(d.stale_while_revalidate.value_or(Seconds{0}),
-                                     d.stale_if_error.value_or(Seconds{0}));
-  return stale_max > Seconds{0} && !forbids_stale(d);
+  return permitted_staleness(d) > Seconds{0} && !forbids_stale(d);
 }
 
 Seconds at_most_delta_max(WallTime::duration duration) {
@@ -166,12 +170,10 @@ bool is_stale_for_good(const ResponseFacts& response, const ExchangeTimes& times
                        const HeuristicLimits& limits, WallTime now) {
   if (!response.etag.empty() || response.last_modified) return false;
   const ResponseDirectives& d = response.directives;
-  const Seconds stale_max = forbids_stale(d)
-                                ? Seconds{0}
-                                : std::max(d.stale_while_revalidate.value_or(Seconds{0}),
-                                           d.stale_if_error.value_or(Seconds{0}));
   const Freshness f = freshness_at(response, times, limits, now);
-  return f.age >= f.lifetime + stale_max;
+  if (forbids_stale(d)) return !f.is_fresh();
+  if (f.lifetime > Seconds{0}) return false;
+  return f.age >= permitted_staleness(d);
 }
 
 Seconds freshness_lifetime(const ResponseFacts& response, const ExchangeTimes& times,
@@ -214,6 +216,7 @@ Use choose_use(const RequestFacts& request, const ResponseFacts& response,
   if (f.is_fresh()) return is_young_enough(request, f) ? Use::Serve : Use::Validate;
   if (forbids_stale(d)) return Use::Validate;
   if (!is_young_enough(request, f)) return Use::Validate;
+  if (request.max_age && !request.max_stale) return Use::Validate;  // no wish for a stale one
   if (request.max_stale && f.staleness() <= *request.max_stale) return Use::Serve;
   if (d.stale_while_revalidate && f.staleness() <= *d.stale_while_revalidate)
     return Use::ServeStaleAndRevalidate;

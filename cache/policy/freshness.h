@@ -26,9 +26,10 @@ std::string_view to_string(Storability) noexcept;
 /// public.
 Storability storability(const RequestFacts&, const ResponseFacts&);
 
-/// Whether it has no validator and its age at `now` is past its lifetime and every stale use it
-/// allows (it came old through another cache). Only a request with max-stale could use it: not
-/// worth keeping.
+/// Whether it came so old (through another cache, or with an Expires in the past) that it has no
+/// use left: no validator, stale, and either no stale use is allowed at all or its lifetime is zero
+/// and stale-while-revalidate and stale-if-error have passed. What was fresh once may still answer
+/// a request with max-stale.
 bool is_stale_for_good(const ResponseFacts&, const ExchangeTimes&, const HeuristicLimits&,
                        WallTime now);
 

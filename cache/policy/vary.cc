@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cache/policy/list.h"
+#include "cache/policy/preferences.h"
 
 namespace secondsight::cache::policy {
 namespace {
@@ -28,7 +29,45 @@ void append_line(std::string_view name, std::string_view value, std::string& out
   }
 }
 
+/// An unencoded answer is always acceptable unless refused, so that "identity" says nothing where
+/// no coding is accepted beside it. Where one is, it says which goes first; "*" may refuse it. RFC
+/// 9110 12.5.3.
+void drop_needless_identity(std::vector<Preference>& codings) {
+  const auto identity = std::find_if(codings.begin(), codings.end(), [](const Preference& p) {
+    return p.name == "identity" && p.weight > 0;
+  });
+  const bool matters = std::any_of(codings.begin(), codings.end(), [](const Preference& p) {
+    return p.name == "*" || (p.name != "identity" && p.weight > 0);
+  });
+  if (identity != codings.end() && !matters) codings.erase(identity);
+}
+
+void append_preference(const Preference& preference, std::string& out) {
+  if (!out.empty()) out.append(",");
+  out.append(preference.name);
+  if (preference.weight == 1000) return;
+  out.append(";q=0");
+  if (preference.weight == 0) return;
+  const std::string thousandths = std::to_string(1000 + preference.weight).substr(1);
+  out.append(".").append(thousandths, 0, thousandths.find_last_not_of('0') + 1);
+}
+
+/// Empty when the field has no preferences, or unreadable ones.
+std::optional<std::string> normalised_preferences(std::string_view name,
+                                                  const FieldBlock& request) {
+  const bool is_encoding = name == "accept-encoding";
+  if (!is_encoding && name != "accept-language") return std::nullopt;
+  auto preferences = read_preferences(
+      request, is_encoding ? PreferenceField::AcceptEncoding : PreferenceField::AcceptLanguage);
+  if (!preferences) return std::nullopt;
+  if (is_encoding) drop_needless_identity(*preferences);
+  std::string text;
+  for (const Preference& preference : *preferences) append_preference(preference, text);
+  return text;
+}
+
 std::optional<std::string> normalised(std::string_view name, const FieldBlock& request) {
+  if (auto preferences = normalised_preferences(name, request)) return preferences;
   std::optional<std::string> value;
   for (const FieldLine line : request) {
     if (!equals_ignoring_case(line.name, name)) continue;

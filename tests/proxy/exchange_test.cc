@@ -364,11 +364,35 @@ TEST(Exchange, WhatIsBrokenFromTheStartGives502) {
 
 TEST(Exchange, AlreadyStaleWithoutAValidatorIsNotKept) {
   RoutedOrigin origin;
-  origin.on("/a", ok("Cache-Control: max-age=60\r\nAge: 70\r\n", "old"));
+  origin.on("/a", ok("Cache-Control: max-age=60, must-revalidate\r\nAge: 70\r\n", "old"));
   RunningProxy proxy(origin.url());
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(proxy.get("/a").field("Cache-Status"),
               "secondsight; fwd=uri-miss; detail=no-lifetime");
+}
+
+TEST(Exchange, WhatCameStaleServesMaxStale) {
+  RoutedOrigin origin;
+  origin.on("/a", ok("Cache-Control: max-age=60\r\nAge: 70\r\n", "old"));
+  RunningProxy proxy(origin.url());
+  EXPECT_TRUE(says(proxy.get("/a"), "stored"));
+  EXPECT_TRUE(says(proxy.get("/a", "Cache-Control: max-stale=100\r\n"), "hit"));
+  EXPECT_FALSE(says(proxy.get("/a", "Cache-Control: max-stale=5\r\n"), "hit"));
+  EXPECT_FALSE(says(proxy.get("/a"), "hit"));
+}
+
+TEST(Exchange, ATargetedFieldDecidesAndGoesOn) {
+  RoutedOrigin origin;
+  origin.on("/a", ok("Cache-Control: no-store\r\nCDN-Cache-Control: max-age=60\r\n", "a"));
+  origin.on("/b", ok("Cache-Control: max-age=60\r\nSurrogate-Control: no-store\r\n", "b"));
+  RunningProxy proxy(origin.url());
+  proxy.get("/a");
+  const RawResponse hit = proxy.get("/a");
+  EXPECT_TRUE(says(hit, "hit"));
+  EXPECT_EQ(hit.field("CDN-Cache-Control"), "max-age=60");
+  EXPECT_EQ(hit.field("Cache-Control"), "no-store");
+  proxy.get("/b");
+  EXPECT_TRUE(says(proxy.get("/b"), "detail=no-store"));
 }
 
 TEST(Exchange, AChangedByteOnDiskIsAMissNeverAWrongByte) {

@@ -143,6 +143,15 @@ TEST(ReadFacts, Age) {
       {"RFC 9111 5.1: invalid is ignored", {"abc"}, kNone},
       {"RFC 9111 5.1: negative is ignored", {"-7200"}, kNone},
       {"RFC 9111 5.1: a fraction is ignored", {"7200.0"}, kNone},
+      {"RFC 9111 5.1: a plus sign is ignored", {"+7"}, kNone},
+      {"RFC 9111 5.1: a parameter is ignored with its number", {"7200;foo=1"}, kNone},
+      {"RFC 9111 5.1: quoted is ignored", {"\"7\""}, kNone},
+      {"RFC 9111 5.1: two equal members", {"0, 0"}, Seconds{0}},
+      {"RFC 9110 5.6.1: an empty member is none", {", 7"}, Seconds{7}},
+      {"RFC 9111 1.2.2: leading zeros", {"007"}, Seconds{7}},
+      {"RFC 9111 1.2.2: one below 2^31", {"2147483647"}, kMax - Seconds{1}},
+      {"RFC 9111 1.2.2: 2^31", {"2147483648"}, kMax},
+      {"RFC 9111 1.2.2: above 2^31", {"2147483649"}, kMax},
       {"RFC 9111 5.1: only the first is looked at", {"x, 7"}, kNone},
       {"RFC 9111 5.1: only the first line is looked at", {"x", "7"}, kNone},
       {"RFC 9111 5.1: empty", {""}, kNone},
@@ -204,6 +213,11 @@ TEST(ReadFacts, Vary) {
       {"RFC 9111 4.1: star", {"*"}, {"*"}},
       {"RFC 9111 4.1: star twice", {"*, *"}, {"*"}},
       {"RFC 9111 4.1: star among names", {"foo, *, bar"}, {"*"}},
+      {"RFC 9111 4.1: star first", {"*, Foo"}, {"*"}},
+      {"RFC 9111 4.1: star last, no blank", {"Foo,*"}, {"*"}},
+      {"RFC 9111 4.1: star among blanks", {" *\t"}, {"*"}},
+      {"RFC 9110 5.1: an escaped star is no name", {"\\*"}, {"*"}},
+      {"RFC 9110 5.1: a quoted star is no name", {"\"*\""}, {"*"}},
       {"RFC 9111 4.1: star after an empty member", {", *"}, {"*"}},
       {"RFC 9111 4.1: star on another line", {"", "foo", "*"}, {"*"}},
       {"RFC 9110 5.1: what is no name could mean anything", {"foo bar"}, {"*"}},
@@ -265,12 +279,28 @@ TEST(ReadFacts, RequestDirectives) {
   }
 }
 
-TEST(ReadFacts, PragmaCountsOnlyWithoutCacheControl) {
-  EXPECT_TRUE(get_facts({{"Pragma", "foo, No-Cache"}}).no_cache);
-  EXPECT_FALSE(get_facts({{"Pragma", "foo"}}).no_cache);
-  EXPECT_FALSE(get_facts({{"Pragma", "no-cache"}, {"Cache-Control", "foo"}}).no_cache);
-  EXPECT_FALSE(get_facts({{"Cache-Control", ""}, {"Pragma", "no-cache"}}).no_cache);
-  EXPECT_FALSE(response_facts(200, {{"Pragma", "no-cache"}}).directives.no_cache);
+TEST(ReadFacts, Pragma) {
+  struct Row {
+    const char* clause;
+    HeadLines fields;
+    bool request_no_cache;
+  };
+  const Row rows[] = {
+      {"RFC 9111 5.4: no-cache", {{"Pragma", "no-cache"}}, true},
+      {"RFC 9111 5.4: in any case, among others", {{"pragma", "foo, No-Cache"}}, true},
+      {"RFC 9111 5.4: on another line", {{"Pragma", "foo"}, {"Pragma", "no-cache"}}, true},
+      {"RFC 9111 5.4: unknown", {{"Pragma", "foo"}}, false},
+      {"RFC 9111 5.4: quoted text", {{"Pragma", "foo=\"a, no-cache\""}}, false},
+      {"RFC 9111 5.4: Cache-Control wins",
+       {{"Pragma", "no-cache"}, {"Cache-Control", "foo"}},
+       false},
+      {"RFC 9111 5.4: even an empty one", {{"Cache-Control", ""}, {"Pragma", "no-cache"}}, false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.clause);
+    EXPECT_EQ(get_facts(row.fields).no_cache, row.request_no_cache);
+    EXPECT_FALSE(response_facts(200, row.fields).directives.no_cache) << "never in responses";
+  }
 }
 
 TEST(ReadFacts, MethodsAndRequestFields) {

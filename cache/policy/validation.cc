@@ -22,8 +22,10 @@ constexpr std::array<std::string_view, 6> kReplacedByValidators{
 /// What a 304 cannot change: the stored bytes stay as they are, and so does what describes them.
 constexpr std::array<std::string_view, 2> kBoundToStoredBytes{"Content-Encoding", "Content-Range"};
 
-constexpr std::array<std::string_view, 6> kIn304{"Cache-Control", "Content-Location", "Date",
-                                                 "ETag",          "Expires",          "Vary"};
+/// RFC 9110 15.4.5; the last two say the same to the caches they are for.
+constexpr std::array<std::string_view, 8> kIn304{
+    "Cache-Control",     "Content-Location", "Date", "ETag", "Expires", "Vary",
+    "CDN-Cache-Control", "Surrogate-Control"};
 
 bool is_weak(std::string_view etag) noexcept {
   return etag.substr(0, 2) == "W/";

@@ -47,6 +47,24 @@ TEST(OriginChoice, UsesAllWhenAllBackOff) {
   EXPECT_EQ(pick(choice, kStart, {false, false}), 1U);
 }
 
+TEST(OriginChoice, IsDownWhileAllBackOffButForOneWhoTries) {
+  OriginChoice choice(2);
+  EXPECT_FALSE(choice.is_down(kStart));
+  choice.failed(0, kStart);
+  EXPECT_FALSE(choice.is_down(kStart)) << "the other may do";
+  choice.failed(1, kStart);
+  EXPECT_TRUE(choice.is_down(kStart));
+  const SteadyTime later = kStart + seconds(1);
+  EXPECT_FALSE(choice.is_down(later)) << "one tries the first";
+  EXPECT_FALSE(choice.is_down(later)) << "one tries the second";
+  EXPECT_TRUE(choice.is_down(later)) << "the others wait for what they find";
+  choice.failed(0, later);
+  choice.failed(1, later);
+  EXPECT_TRUE(choice.is_down(later + seconds(1))) << "twice as long now";
+  choice.reached(1);
+  EXPECT_FALSE(choice.is_down(later));
+}
+
 TEST(OriginChoice, BacksOffTwiceAsLongUpToALimit) {
   OriginChoice choice(2);
   SteadyTime now = kStart;

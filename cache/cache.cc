@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "cache/policy/preferences.h"
 #include "cache/policy/read_facts.h"
+#include "cache/variants.h"
 #include "config/check.h"
 #include "config/log.h"
 #include "config/units.h"
@@ -27,6 +29,20 @@ constexpr Seconds kLifetimeWorthARecord{60};
 
 boost::system::error_code gone() {
   return make_error_code(boost::system::errc::no_such_file_or_directory);
+}
+
+bool varies_by_language(const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), "accept-language") != names.end();
+}
+
+/// The request of a client that takes this language only.
+policy::FieldBlock preferring(const policy::FieldBlock& request, std::string_view language) {
+  policy::FieldBlock fields;
+  for (const policy::FieldLine line : request)
+    if (!policy::equals_ignoring_case(line.name, "Accept-Language"))
+      fields.add(line.name, line.value);
+  fields.add("Accept-Language", language);
+  return fields;
 }
 
 /// The other way of store_writer's head_text(). Null when the text is damaged.
@@ -255,41 +271,48 @@ void Cache::refresh(const CacheKey& key, const Index::Entry& old, std::vector<lo
   writer_->refresh(key, std::move(head), old, std::move(parts));
 }
 
-ObjectPtr Cache::make_marker(const CacheKey& primary, const std::vector<std::string>& vary,
-                             WallTime epoch) const {
-  std::string text;
-  for (const std::string& name : vary) text.append(text.empty() ? "" : ", ").append(name);
-  auto head = std::make_shared<ObjectHead>();
-  head->fields.add("Vary", text);
-  head->facts = policy::read_facts(0, head->fields, epoch);
-  head->times.response_received = epoch;
-  auto marker = std::make_shared<Object>(primary, std::move(head));
-  marker->is_vary_marker = true;
-  return marker;
-}
-
-ObjectPtr Cache::note_vary(const CacheKey& primary, ObjectPtr known,
-                           const std::vector<std::string>& vary) {
+Placement Cache::place(const CacheKey& primary, ObjectPtr known, const policy::FieldBlock& request,
+                       const ObjectHead& head) {
+  const std::lock_guard lock(marker_mutexes_[primary.fingerprint().low % kMarkerMutexes]);
   // What was known when the fetch began may have been replaced since, by an invalidation for one.
   if (ObjectPtr current = find_in_memory(primary); current && current->is_vary_marker)
     known = current;
-  if (!known && vary.empty()) return nullptr;
-  std::vector<std::string> names = vary;
+  std::vector<std::string> names = head.facts.vary;
+  if (!known && names.empty()) return {primary, nullptr};
   if (known) {
     const auto& old = known->head->facts.vary;
     names.insert(names.end(), old.begin(), old.end());
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
-    if (names.size() > policy::kVaryNamesMax) names = vary;  // the older ones are given up
-    if (names == old) return known;
+    if (names.size() > policy::kVaryNamesMax) names = head.facts.vary;  // the older are given up
   }
-  ObjectPtr marker =
-      make_marker(primary, names, known ? known->head->times.response_received : WallTime{});
+  const WallTime epoch = known ? known->head->times.response_received : WallTime{};
+  CacheKey key = primary.variant(names, epoch, request, seed_);
+  std::optional<CacheKey> by_language;
+  if (const auto tag = head.fields.find("Content-Language"); tag && varies_by_language(names))
+    by_language = primary.variant(names, epoch, preferring(request, *tag), seed_);
+  Variant variant = make_variant(key, head.facts.etag, by_language);
+
+  std::vector<Variant> variants;
+  if (known && known->head->facts.vary == names) {  // otherwise the older keys are no keys any more
+    variants = variants_of(*known);
+    const auto same = std::find_if(variants.begin(), variants.end(), [&](const Variant& v) {
+      return v.fingerprint == variant.fingerprint;
+    });
+    if (same != variants.end() && *same == variant) return {std::move(key), std::move(known)};
+    if (same != variants.end()) variants.erase(same);
+  }
+  variants.push_back(std::move(variant));
+  if (variants.size() > kVariantsMax) variants.erase(variants.begin());
+  ObjectPtr marker = make_marker(primary, names, epoch, variants);
   keep(marker, Newcomer::SeenBefore);
-  return marker;
+  return {std::move(key), std::move(marker)};
 }
 
-void Cache::persist_marker(const ObjectPtr& marker) {
+void Cache::persist_marker(const ObjectPtr& known) {
+  // Another variant may have been added to it since.
+  const ObjectPtr current = find_in_memory(known->key);
+  const ObjectPtr& marker = current && current->is_vary_marker ? current : known;
   if (!writer_ || marker->on_disk.exchange(true, std::memory_order_relaxed)) return;
   if (writer_->store(marker) != Detail::None)
     marker->on_disk.store(false, std::memory_order_relaxed);
@@ -301,11 +324,39 @@ CacheKey Cache::variant_key(const CacheKey& primary, const Object& marker,
                          seed_);
 }
 
+std::optional<CacheKey> Cache::variant_by_language(const CacheKey& primary, const Object& marker,
+                                                   const policy::FieldBlock& request) const {
+  const auto& names = marker.head->facts.vary;
+  if (!varies_by_language(names)) return std::nullopt;
+  const auto language = policy::preferred_language(request);
+  if (!language) return std::nullopt;
+  const WallTime epoch = marker.head->times.response_received;
+  const auto wanted =
+      primary.variant(names, epoch, preferring(request, *language), seed_).fingerprint();
+  for (const Variant& variant : variants_of(marker))
+    if (variant.by_language == wanted && !variant.vary_text.empty())
+      return primary.variant(variant.vary_text, epoch, seed_);
+  return std::nullopt;
+}
+
+std::vector<TaggedVariant> Cache::tagged_variants(const CacheKey& primary,
+                                                  const Object& marker) const {
+  std::vector<TaggedVariant> tagged;
+  std::vector<Variant> variants = variants_of(marker);
+  for (auto variant = variants.rbegin(); variant != variants.rend(); ++variant) {
+    if (variant->etag.empty() || variant->vary_text.empty()) continue;
+    tagged.push_back(
+        {std::move(variant->etag),
+         primary.variant(variant->vary_text, marker.head->times.response_received, seed_)});
+  }
+  return tagged;
+}
+
 void Cache::invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now) {
   if (memory_) memory_->erase(primary);
   if (marker) {
     // A new epoch gives every variant a new key: none of the stored ones can be found any more.
-    const ObjectPtr fresh = make_marker(primary, marker->head->facts.vary, now);
+    const ObjectPtr fresh = make_marker(primary, marker->head->facts.vary, now, {});
     keep(fresh, Newcomer::SeenBefore);
     persist_marker(fresh);
   } else if (writer_ && (index_.find(primary.fingerprint()) || writer_->is_on_its_way(primary))) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "admission/admission_policy.h"
@@ -47,6 +48,17 @@ class Admitted {
 struct Sighting {
   Detail detail = Detail::None;
   std::optional<Admitted> admitted;
+};
+
+/// Where a response is kept. `marker` null: its resource does not vary.
+struct Placement {
+  CacheKey key;
+  ObjectPtr marker;
+};
+
+struct TaggedVariant {
+  std::string etag;
+  CacheKey key;
 };
 
 /// Memory tier, index, log and admission as one cache. Owns the tier, the index, the log and the
@@ -119,15 +131,21 @@ class Cache {
   /// ... and on disk, where its new lifetime is worth a small record.
   void refresh(const CacheKey& key, const Index::Entry& old, std::vector<log::PartRef> parts,
                std::shared_ptr<const ObjectHead> head, Seconds lifetime);
-  /// What is to be known of how responses of this primary key vary: `known` (may be null) with the
-  /// fields of `vary` added. Null when neither names a field. Kept in memory; on disk after
-  /// persist_marker().
-  ObjectPtr note_vary(const CacheKey& primary, ObjectPtr known,
-                      const std::vector<std::string>& vary);
+  /// Where a response to `request` is kept: under the primary key, or as a variant of it. What is
+  /// known of how the resource varies (`known`, may be null) grows by the fields of the response's
+  /// Vary, and by this variant; kept in memory, on disk after persist_marker().
+  Placement place(const CacheKey& primary, ObjectPtr known, const policy::FieldBlock& request,
+                  const ObjectHead& head);
   void persist_marker(const ObjectPtr& marker);
   /// The key of the variant that this request selects.
   CacheKey variant_key(const CacheKey& primary, const Object& marker,
                        const policy::FieldBlock& request) const;
+  /// The key of the variant in the language that this request prefers to all others, where the rest
+  /// of its selecting fields agrees. Empty: none is known.
+  std::optional<CacheKey> variant_by_language(const CacheKey& primary, const Object& marker,
+                                              const policy::FieldBlock& request) const;
+  /// The keys of the known variants with an entity tag, the latest first.
+  std::vector<TaggedVariant> tagged_variants(const CacheKey& primary, const Object& marker) const;
   /// An unsafe request changed the resource (RFC 9111 4.4): no stored response of it is used again,
   /// of no variant either (`marker` null: it has none).
   void invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now);
@@ -162,14 +180,16 @@ class Cache {
         const admission::FingerprintSeed& seed, Metrics& metrics);
   void count(Detail detail) noexcept;
   Detail hand_over(const ObjectPtr& object);
-  ObjectPtr make_marker(const CacheKey& primary, const std::vector<std::string>& vary,
-                        WallTime epoch) const;
 
   const CacheSettings settings_;
   admission::AdmissionPolicy& policy_;
   const admission::FingerprintSeed seed_;
   std::unique_ptr<MemoryTier> memory_;  // null: cache.memory is "0"
   Index index_;
+  /// What is known of a resource is read, changed and kept again under one of these. Never held
+  /// across a wait.
+  static constexpr std::size_t kMarkerMutexes = 64;
+  std::array<std::mutex, kMarkerMutexes> marker_mutexes_;
   std::unique_ptr<log::ObjectLog> log_;  // null: cache.disk is "0"
   std::unique_ptr<StoreWriter> writer_;  // null likewise
   std::array<Counter*, kDetailCount> decisions_{};

@@ -121,10 +121,15 @@ CacheKey CacheKey::from_stored(std::string text, const admission::Fingerprint& f
 CacheKey CacheKey::variant(const std::vector<std::string>& vary, WallTime epoch,
                            const policy::FieldBlock& request,
                            const admission::FingerprintSeed& seed) const {
+  return variant(policy::vary_text(vary, request), epoch, seed);
+}
+
+CacheKey CacheKey::variant(std::string_view vary_text, WallTime epoch,
+                           const admission::FingerprintSeed& seed) const {
   std::string text = text_ + '\n';
   if (epoch != WallTime{})
     text.append("@").append(std::to_string(epoch.time_since_epoch().count())).append("\n");
-  text.append(policy::vary_text(vary, request));
+  text.append(vary_text);
   const admission::Fingerprint fingerprint = seed.fingerprint_of(text);
   return {std::move(text), fingerprint};
 }

@@ -32,6 +32,10 @@ class CacheKey {
   CacheKey variant(const std::vector<std::string>& vary, WallTime epoch,
                    const policy::FieldBlock& request, const admission::FingerprintSeed&) const;
 
+  /// The same, of a vary_text() that is known.
+  CacheKey variant(std::string_view vary_text, WallTime epoch,
+                   const admission::FingerprintSeed&) const;
+
   const std::string& text() const noexcept { return text_; }
   const admission::Fingerprint& fingerprint() const noexcept { return fingerprint_; }
 

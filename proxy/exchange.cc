@@ -115,6 +115,11 @@ net::awaitable<void> Exchange::answer() {
         }
         break;
       }
+      case Arrival::OtherVariant:
+        status.forward_status = 304;
+        if (co_await serve_other_variant(primary, found, reader, status) == Served::Yes) co_return;
+        asks_about_variants_ = false;  // what it named is gone meanwhile
+        break;
       case Arrival::Released:
         break;
       case Arrival::Failed:
@@ -125,28 +130,6 @@ net::awaitable<void> Exchange::answer() {
   CacheStatus status;
   status.forward = Forward::UriMiss;
   co_await refuse(502, "gave-up", status);
-}
-
-// ---------------------------------------------------------------- look-up
-
-net::awaitable<Exchange::Found> Exchange::look_up(const CacheKey& primary) {
-  Found found{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
-  for (int step = 0; step < 2; ++step) {  // the primary key, then the variant that it points to
-    found.object = services_.cache.find_in_memory(found.key);
-    found.seen.reset();
-    if (!found.object) {
-      const auto entry = services_.cache.find_on_disk(found.key);
-      if (!entry) break;
-      found.seen = entry->location;
-      co_await read_from_disk(found, *entry);
-    }
-    if (!found.object || !found.object->is_vary_marker) break;
-    found.marker = std::exchange(found.object, nullptr);
-    found.from_disk = false;
-    if (step == 1) break;  // a marker under a variant's key: never written, not followed
-    found.key = services_.cache.variant_key(primary, *found.marker, request_.fields);
-  }
-  co_return found;
 }
 
 // ---------------------------------------------------------------- from the origin
@@ -167,6 +150,7 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   if (facts_.has_range && plan.shared)  // the whole, of which this request gets its part
     plan.request.fields = policy::with_validators(plan.request.fields, {}, {});
   if (found && facts_.method == policy::Method::Get && !range_alone_) plan_validation(plan, found);
+  if (!found && plan.shared && !facts_.has_range) plan_choice(plan, found);
   return plan;
 }
 

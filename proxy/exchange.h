@@ -54,6 +54,12 @@ class Exchange {
 
   net::awaitable<void> answer();
   net::awaitable<Found> look_up(const cache::CacheKey& primary);
+  net::awaitable<void> look_under_key(Found& found);
+  void plan_choice(FlightPlan& plan, const Found& found) const;
+  net::awaitable<Served> serve_other_variant(const cache::CacheKey& primary, const Found& missing,
+                                             const FlightReader& reader, CacheStatus status);
+  void keep_as_variant(const cache::CacheKey& primary, const Found& missing, const Found& other,
+                       const HeadPtr& fresh);
   net::awaitable<void> read_from_disk(Found& found, const cache::Index::Entry& entry);
   net::awaitable<Result<>> read_slice(Found& found, std::uint64_t offset, std::span<std::byte> out);
 
@@ -110,6 +116,7 @@ class Exchange {
   const WallTime now_;
   const SteadyTime started_;
 
+  bool asks_about_variants_ = true;  // on a vary-miss
   bool range_alone_ = false;  // the part asked for lies too far ahead in the stream of the whole
 
   // What the access log tells of it.

@@ -121,6 +121,10 @@ void Flight::cancel() {
 
 void Flight::on_head(OriginHead&& head) {
   if (head.status == 304 && plan_.stale) return handle_not_modified(head);
+  if (head.status == 304 && plan_.asks_about_variants) {
+    return answer_all(Arrival::OtherVariant,
+                      make_object_head(head, {request_sent_, services_.clock.wall()}));
+  }
 
   auto object_head = make_object_head(head, {request_sent_, services_.clock.wall()});
   const auto& facts = object_head->facts;
@@ -140,9 +144,10 @@ void Flight::on_head(OriginHead&& head) {
   cache::CacheKey key = plan_.key;
   if (storable == Storability::Storable) {
     flights_.note_cacheable(plan_.primary.fingerprint());
-    const auto marker = services_.cache.note_vary(plan_.primary, plan_.vary_marker, facts.vary);
-    if (marker) key = services_.cache.variant_key(plan_.primary, *marker, plan_.fields);
-    marker_ = marker;
+    auto placement =
+        services_.cache.place(plan_.primary, plan_.vary_marker, plan_.fields, *object_head);
+    key = std::move(placement.key);
+    marker_ = std::move(placement.marker);
   } else if (plan_.shared) {
     flights_.note_uncacheable(plan_.primary.fingerprint(), services_.clock.steady());
     if (plan_.stale && head.status < 500)
@@ -254,12 +259,17 @@ void Flight::handle_not_modified(const OriginHead& head) {
     plan_.refresh(fresh);
     take_back_if_outdated(plan_.key);
   }
+  answer_all(Arrival::NotModified, std::move(fresh));
+}
+
+/// No body follows, and nobody joins any more.
+void Flight::answer_all(Arrival arrival, std::shared_ptr<const cache::ObjectHead> head) {
   const std::lock_guard lock(mutex_);
-  head_ = std::move(fresh);
+  head_ = std::move(head);
   mode_ = Mode::Ended;
   for (FlightReader* reader : readers_) {
     reader->arrived_ = true;
-    reader->arrival_ = Arrival::NotModified;
+    reader->arrival_ = arrival;
     reader->head_ = head_;
   }
   notify_readers();

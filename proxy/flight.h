@@ -32,16 +32,19 @@ struct FlightPlan {
       false;  // a Range request: a storable 206 is a sighting of the whole object
   cache::ObjectPtr vary_marker{};  // what is known of how the primary key varies; null: nothing
   std::shared_ptr<const cache::ObjectHead> stale{};  // what is being validated
+  bool asks_about_variants = false;  // the request names the entity tags of other variants
   /// Takes the freshened head of what is being validated.
   std::function<void(const std::shared_ptr<const cache::ObjectHead>&)> refresh{};
 };
 
 /// How a reader's wait for the head ended.
 enum class Arrival : std::uint8_t {
-  Head,         // stream the body
-  NotModified,  // the stored response is good; head() is its freshened head
-  Released,     // not for this request: look up again, or fetch alone
-  Failed,       // error() says why
+  Head,          // stream the body
+  NotModified,   // the stored response is good; head() is its freshened head
+  OtherVariant,  // a stored response that other requests select is good for this one; head() is the
+                 // 304's
+  Released,      // not for this request: look up again, or fetch alone
+  Failed,        // error() says why
 };
 
 /// One request's view of a flight: its own pace, its own place in the body. On one worker's thread.
@@ -172,6 +175,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void keep_whole();
   void take_back_if_outdated(const cache::CacheKey& key);
   void handle_not_modified(const OriginHead& head);
+  void answer_all(Arrival arrival, std::shared_ptr<const cache::ObjectHead> head);
   void end(OriginError error);
   void leave(FlightReader& reader);
   void consumed(FlightReader& reader, std::uint64_t bytes);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cache/policy/read_facts.h"
+#include "cache/variants.h"
 #include "tests/cache/cache_fixture.h"
 
 namespace secondsight::cache {
@@ -152,28 +154,119 @@ TEST(Cache, AnInvalidatedObjectIsGoneFromMemoryQueueAndDisk) {
   }
 }
 
+ObjectHead head_with(const std::vector<std::pair<std::string, std::string>>& lines) {
+  ObjectHead head;
+  head.status = 200;
+  for (const auto& [name, value] : lines) head.fields.add(name, value);
+  head.facts = policy::read_facts(200, head.fields, WallTime{});
+  return head;
+}
+
+policy::FieldBlock request_with(std::string_view name, std::string_view value) {
+  policy::FieldBlock request;
+  request.add(name, value);
+  return request;
+}
+
 TEST(Cache, WhatIsKnownOfVaryGrowsAndAnInvalidationStartsAnEpoch) {
   const CacheUnderTest cache;
   const CacheKey key = key_of("/v");
-  policy::FieldBlock request;
-  request.add("Accept", "text/html");
-  EXPECT_EQ(cache->note_vary(key, nullptr, {}), nullptr);
-  const ObjectPtr one = cache->note_vary(key, nullptr, {"accept"});
+  const auto request = request_with("Accept", "text/html");
+  const ObjectHead plain = head_with({});
+  const ObjectHead by_accept = head_with({{"Vary", "Accept"}});
+  const Placement alone = cache->place(key, nullptr, request, plain);
+  EXPECT_EQ(alone.marker, nullptr);
+  EXPECT_EQ(alone.key.text(), key.text());
+  const auto [one_key, one] = cache->place(key, nullptr, request, by_accept);
   ASSERT_NE(one, nullptr);
   EXPECT_TRUE(one->is_vary_marker);
-  EXPECT_EQ(cache->note_vary(key, one, {}), one) << "a response without Vary takes nothing away";
-  EXPECT_EQ(cache->note_vary(key, one, {"accept"}), one);
-  const ObjectPtr two = cache->note_vary(key, one, {"accept-language"});
+  EXPECT_EQ(one_key.text(), cache->variant_key(key, *one, request).text());
+  EXPECT_EQ(cache->place(key, one, request, plain).marker, one)
+      << "a response without Vary takes nothing away";
+  EXPECT_EQ(cache->place(key, one, request, by_accept).marker, one);
+  const ObjectPtr two =
+      cache->place(key, one, request, head_with({{"Vary", "Accept-Language"}})).marker;
   EXPECT_EQ(two->head->facts.vary, (std::vector<std::string>{"accept", "accept-language"}));
-  EXPECT_EQ(cache->note_vary(key, nullptr, {"accept"}), two) << "what others found out counts too";
+  EXPECT_EQ(cache->place(key, nullptr, request, by_accept).marker, two)
+      << "what others found out counts too";
 
   const CacheKey before = cache->variant_key(key, *two, request);
   cache->invalidate(key, two, WallTime{std::chrono::milliseconds{5}});
   const ObjectPtr after = cache->find_in_memory(key);
   ASSERT_NE(after, nullptr);
   EXPECT_TRUE(after->is_vary_marker);
+  EXPECT_TRUE(variants_of(*after).empty());
   EXPECT_NE(cache->variant_key(key, *after, request).text(), before.text());
-  EXPECT_EQ(cache->note_vary(key, two, {"accept"}), after) << "an old flight cannot bring it back";
+  const Placement late = cache->place(key, two, request, by_accept);
+  EXPECT_EQ(late.key.text(), cache->variant_key(key, *after, request).text())
+      << "an old flight cannot bring it back";
+}
+
+TEST(Cache, VariantsAreFoundByTagAndByLanguage) {
+  const CacheUnderTest cache;
+  const CacheKey key = key_of("/v");
+  const auto german =
+      head_with({{"Vary", "Accept-Language"}, {"ETag", "\"de\""}, {"Content-Language", "de"}});
+  const auto french =
+      head_with({{"Vary", "Accept-Language"}, {"ETag", "W/\"fr\""}, {"Content-Language", "FR"}});
+  const auto first = request_with("Accept-Language", "en, de");
+  const auto second = request_with("Accept-Language", "it, fr");
+  const CacheKey german_key = cache->place(key, nullptr, first, german).key;
+  const auto [french_key, marker] = cache->place(key, nullptr, second, french);
+
+  const auto tagged = cache->tagged_variants(key, *marker);
+  ASSERT_EQ(tagged.size(), 2U);
+  EXPECT_EQ(tagged[0].etag, "W/\"fr\"") << "the latest first";
+  EXPECT_EQ(tagged[0].key.text(), french_key.text());
+  EXPECT_EQ(tagged[1].key.text(), german_key.text());
+  EXPECT_EQ(tagged[1].key.fingerprint(), german_key.fingerprint());
+
+  const auto in_language = [&, &m = marker](std::string_view wanted) {
+    const auto found = cache->variant_by_language(key, *m, request_with("Accept-Language", wanted));
+    return found ? found->text() : "none";
+  };
+  EXPECT_EQ(in_language("fr;q=0.5, de"), german_key.text());
+  EXPECT_EQ(in_language("de;q=0.5, Fr;q=0.9"), french_key.text());
+  EXPECT_EQ(in_language("fr, de"), "none") << "no preference";
+  EXPECT_EQ(in_language("en, de;q=0.9"), "none") << "it prefers what we do not know";
+  EXPECT_EQ(in_language("de-CH"), "none") << "another tag";
+  EXPECT_EQ(in_language("*"), "none");
+}
+
+TEST(Cache, OfManyVariantsTheOldestAreForgotten) {
+  const CacheUnderTest cache;
+  const CacheKey key = key_of("/v");
+  const auto head = head_with({{"Vary", "X-User"}});
+  ObjectPtr marker;
+  std::vector<CacheKey> keys;
+  for (std::size_t i = 0; i < kVariantsMax + 3; ++i) {
+    auto placement = cache->place(key, marker, request_with("X-User", std::to_string(i)), head);
+    keys.push_back(placement.key);
+    marker = placement.marker;
+    EXPECT_EQ(may_have(*marker, keys.front().fingerprint()), i < kVariantsMax) << i;
+  }
+  EXPECT_EQ(variants_of(*marker).size(), kVariantsMax);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    EXPECT_EQ(may_have(*marker, keys[i].fingerprint()), i >= 3) << i;
+  cache->place(key, marker, request_with("X-User", "5"), head);
+  const auto again = cache->place(key, marker, request_with("X-User", "0"), head);
+  EXPECT_TRUE(may_have(*again.marker, keys[0].fingerprint()));
+  EXPECT_FALSE(may_have(*again.marker, keys[3].fingerprint()));
+}
+
+TEST(Cache, WhatIsTooLongForAMarkerIsLeftOut) {
+  const CacheUnderTest cache;
+  const CacheKey key = key_of("/v");
+  const std::string long_etag = "\"" + std::string(100, 'x') + "\"";
+  const auto placement = cache->place(key, nullptr, request_with("Cookie", std::string(4000, 'c')),
+                                      head_with({{"Vary", "Cookie"}, {"ETag", long_etag}}));
+  const auto variants = variants_of(*placement.marker);
+  ASSERT_EQ(variants.size(), 1U);
+  EXPECT_EQ(variants[0].fingerprint, placement.key.fingerprint());
+  EXPECT_EQ(variants[0].etag, "");
+  EXPECT_EQ(variants[0].vary_text, "");
+  EXPECT_TRUE(cache->tagged_variants(key, *placement.marker).empty());
+  EXPECT_LT(placement.marker->memory_bytes(), 1000U);
 }
 
 TEST(Cache, ABodyAsLargeAsMayBeGatheredIsKeptInMemory) {

@@ -73,7 +73,7 @@ net::awaitable<void> Exchange::answer() {
     FlightReader reader(services_, request_.fields);
     const Sharing sharing = alone ? Sharing::Alone : Sharing::Shared;
     status.collapsed = !take_off(reader, plan_flight(primary, found, sharing), found);
-    switch (co_await reader.arrive()) {
+    switch (co_await reader.arrive(&sink_)) {
       case Arrival::Head:
         if (found && reader.head()->status >= 500) {
           status.forward_status = reader.head()->status;
@@ -147,6 +147,7 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   if (request_.has_body()) {
     plan.request.body = &body_;
     plan.request.content_length = request_.content_length;
+    plan.request.expects_continue = request_.expects_continue;
   }
   if (found && facts_.method == policy::Method::Get) plan_validation(plan, found);
   return plan;
@@ -321,7 +322,7 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
   const Found nothing{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
   FlightReader reader(services_, request_.fields);
   take_off(reader, plan_flight(primary, nothing, Sharing::Alone), nothing);
-  if (co_await reader.arrive() != Arrival::Head) {
+  if (co_await reader.arrive(&sink_) != Arrival::Head) {
     const OriginError error = reader.error();
     if (error == OriginError::RequestBody) co_return;  // the session answers for its own body
     const bool late = error == OriginError::ConnectTimeout || error == OriginError::ResponseTimeout;

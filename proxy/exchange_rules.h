@@ -15,7 +15,7 @@ inline constexpr cache::policy::HeuristicLimits kHeuristic{};
 bool has_response_body(const Request& request, int status) noexcept;
 
 /// What the origin gets of the client's fields: end-to-end ones, the Host that counts, our Via.
-/// Without Content-Length (the fetch frames) and Expect (we answer it). RFC 9110 7.6.
+/// Without Content-Length and Expect, which the fetch sends itself. RFC 9110 7.6.
 cache::policy::FieldBlock forwarded_fields(const Request& request);
 
 /// Freshness left at `now`; negative: stale.

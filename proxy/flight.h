@@ -18,6 +18,7 @@
 namespace secondsight::proxy {
 
 class Flight;
+class ResponseSink;
 
 /// What a flight is started with.
 struct FlightPlan {
@@ -52,7 +53,8 @@ class FlightReader {
   FlightReader(const FlightReader&) = delete;
   FlightReader& operator=(const FlightReader&) = delete;
 
-  net::awaitable<Arrival> arrive();
+  /// Waits for the head. Interim heads that come before it go to `interim`, unless that is null.
+  net::awaitable<Arrival> arrive(ResponseSink* interim = nullptr);
   /// After Head or NotModified.
   const std::shared_ptr<const cache::ObjectHead>& head() const noexcept { return head_; }
   std::optional<std::uint64_t> content_length() const noexcept { return content_length_; }
@@ -81,6 +83,7 @@ class FlightReader {
   // Guarded by the flight's mutex until the head has arrived, then this worker's own.
   bool leader_ = false;
   bool arrived_ = false;
+  std::size_t interim_seen_ = 0;  // of the flight's interim heads
   Arrival arrival_ = Arrival::Failed;
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;
@@ -140,6 +143,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   friend class FlightReader;
   enum class Mode : std::uint8_t { Waiting, Whole, Filling, Passing, Ended };
 
+  void on_interim(OriginHead&& head) override;
   void on_head(OriginHead&& head) override;
   Flow on_body(std::span<const std::byte> bytes) override;
   void on_done(OriginError error) override;
@@ -185,6 +189,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   mutable std::mutex mutex_;  // guards all below, and the readers' marked members
   Mode mode_ = Mode::Waiting;
   std::vector<FlightReader*> readers_;
+  std::vector<std::shared_ptr<const std::string>> interim_;  // heads, as ready bytes
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;
   std::optional<cache::CacheKey> stored_key_;  // under the response's own Vary

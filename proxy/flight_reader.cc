@@ -3,6 +3,7 @@
 
 #include "proxy/disk_pool.h"
 #include "proxy/flight.h"
+#include "proxy/response_sink.h"
 
 namespace secondsight::proxy {
 
@@ -16,13 +17,23 @@ FlightReader::~FlightReader() {
   if (flight_) flight_->leave(*this);
 }
 
-net::awaitable<Arrival> FlightReader::arrive() {
+net::awaitable<Arrival> FlightReader::arrive(ResponseSink* interim) {
   for (;;) {
+    std::shared_ptr<const std::string> interim_head;
     {
       const std::lock_guard lock(flight_->mutex_);
-      if (arrived_) break;
+      const bool is_for_others = arrived_ && arrival_ == Arrival::Released;
+      if (interim != nullptr && !is_for_others && interim_seen_ < flight_->interim_.size()) {
+        interim_head = flight_->interim_[interim_seen_++];
+      } else if (arrived_) {
+        break;
+      }
     }
-    co_await signal_->wait();
+    if (!interim_head) {
+      co_await signal_->wait();
+    } else if (const auto sent = co_await interim->send_interim(*interim_head); !sent) {
+      interim = nullptr;  // that client is gone, which begin() and finish() will find
+    }
   }
   co_return arrival_;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,9 +31,16 @@ struct OriginRequest {
   /// returned.
   BodySource* body = nullptr;
   std::optional<std::uint64_t> content_length;  // of the body; empty with a body: chunked
+  /// The client waits to be told to send its body: so does the fetch, for at most
+  /// kContinuePatience. RFC 9110 10.1.1.
+  bool expects_continue = false;
 };
 
-/// A final response head from the origin: checked as strictly as a client's request.
+/// How long an origin may take to answer "Expect: 100-continue"; many never do. Up to two ticks
+/// more.
+inline constexpr std::chrono::seconds kContinuePatience{1};
+
+/// A response head from the origin, final or interim: checked as strictly as a client's request.
 struct OriginHead {
   int status = 0;
   std::string reason;
@@ -64,6 +72,9 @@ class OriginReceiver {
  public:
   enum class Flow : std::uint8_t { Go, Pause };
   virtual ~OriginReceiver() = default;
+  /// An interim (1xx) head, before on_head; never 100 (the body's business) or 101 (malformed).
+  virtual void on_interim(OriginHead&&) {}
+  /// The final head.
   virtual void on_head(OriginHead&& head) = 0;
   /// Bytes without framing. Pause stops delivery after these until resume(); these count as taken.
   /// Up to 64 KiB more are then held back (HTTP/2: up to the stream's window, 32 MiB).

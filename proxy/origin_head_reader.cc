@@ -81,7 +81,7 @@ OriginHeadReader::Step OriginHeadReader::take(std::string_view line) {
 
   if (head_.status < 200) {
     state_ = State::StatusLine;
-    return Step::More;
+    return Step::Interim;
   }
   state_ = State::Trailers;
   return Step::Complete;

@@ -9,12 +9,13 @@ namespace secondsight::proxy {
 
 /// Reads response heads line by line and accepts only what has one meaning: framing that two
 /// readers could understand differently is how responses get attributed to the wrong request.
-/// Interim (1xx) heads are skipped, trailers dropped; both count against the head's limit. Pure;
-/// one thread. RFC 9112 2.2, 4, 5, 6.
+/// Interim (1xx) heads and trailers count against the head's limit. Pure; one thread.
+/// RFC 9112 2.2, 4, 5, 6; RFC 9110 15.2.
 class OriginHeadReader {
  public:
   enum class Step : std::uint8_t {
     More,       // not yet, or a line that does not matter
+    Interim,    // this was the empty line that ends an interim (1xx) head: release() it
     Complete,   // this was the empty line that ends the final head
     Malformed,  // the response must not be used
   };
@@ -26,7 +27,7 @@ class OriginHeadReader {
   Step take(std::string_view line);
 
   bool complete() const noexcept { return state_ == State::Trailers; }
-  /// The head, once take() said Complete; once.
+  /// The head, when take() said Interim or Complete; once.
   OriginHead release() noexcept { return std::move(head_); }
 
  private:

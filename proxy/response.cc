@@ -17,6 +17,10 @@ void append_number(std::string& out, std::int64_t number) {
   out.append(digits.data(), end);
 }
 
+std::string_view via(int version) noexcept {
+  return version == 20 ? "2 secondsight" : version == 10 ? "1.0 secondsight" : "1.1 secondsight";
+}
+
 }  // namespace
 
 std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
@@ -31,11 +35,15 @@ std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
     object->fields.add("Date", cache::policy::format_http_date(times.response_received));
     object->facts.date = times.response_received;
   }
-  object->fields.add("Via", head.version == 20   ? "2 secondsight"
-                            : head.version == 10 ? "1.0 secondsight"
-                                                 : "1.1 secondsight");
+  object->fields.add("Via", via(head.version));
   cache::policy::fold_age(object->facts, object->times);
   return object;
+}
+
+std::string interim_head(const OriginHead& head) {
+  cache::policy::FieldBlock fields = cache::policy::storable_fields(head.fields);
+  fields.add("Via", via(head.version));
+  return status_line(head.status, head.reason).append(fields.text());
 }
 
 std::string status_line(int status, std::string_view reason) {

@@ -18,6 +18,10 @@ namespace secondsight::proxy {
 std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
                                                     const cache::policy::ExchangeTimes& times);
 
+/// What of an interim head is passed on: status line, end-to-end fields without Content-Length, our
+/// Via. RFC 9110 7.6, 15.2.
+std::string interim_head(const OriginHead& head);
+
 /// "HTTP/1.1 200 OK\r\n"
 std::string status_line(int status, std::string_view reason);
 

@@ -29,6 +29,10 @@ class ResponseSink {
   };
   virtual ~ResponseSink() = default;
 
+  /// Sends an interim (1xx) head at once, any number of times before begin(); `head` is its status
+  /// line and fields, without the final empty line, and stays valid until it returns. Nothing for
+  /// an HTTP/1.0 client. Errors as of write(). RFC 9110 15.2.
+  virtual net::awaitable<Result<>> send_interim(std::string_view head) = 0;
   /// Frames and buffers the head; it goes out with the first body bytes, or at flush() or finish().
   virtual void begin(const Head&) = 0;
   /// Sends pieces (with the head, in one system call where possible). The bytes must stay valid

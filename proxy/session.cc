@@ -255,6 +255,7 @@ net::awaitable<Result<std::span<const std::byte>>> Session::next() {
 /// Never waits, so that it cannot get between a head and its body: 25 bytes that the socket has no
 /// room for mean a client that does not read, and end the connection.
 bool Session::send_continue() {
+  if (is_sending_interim_) return is_continue_held_ = true;
   std::array<net::const_buffer, 1> interim{buffer_of(kContinue)};
   std::span<net::const_buffer> left(interim);
   error_code error;
@@ -294,6 +295,19 @@ bool Session::must_close_after() const {
   if (decoder_.done()) return false;
   // A client that still waits for 100 may send the body or not: nobody can tell where it would end.
   return is_continue_due_ || decoder_.remaining().value_or(0) > kSkipBytesMax;
+}
+
+net::awaitable<Result<>> Session::send_interim(std::string_view head) {
+  CHECK(!begun_);
+  if (broken_) co_return error_code(net::error::connection_aborted);
+  if (request_.version < 11) co_return Result<>{};
+  std::array<net::const_buffer, 2> buffers{buffer_of(head), buffer_of(kCrlf)};
+  is_sending_interim_ = true;
+  auto result = co_await send(buffers);
+  is_sending_interim_ = false;
+  if (std::exchange(is_continue_held_, false) && result && !send_continue())
+    co_return error_code(net::error::connection_aborted);
+  co_return result;
 }
 
 void Session::begin(const Head& head) {

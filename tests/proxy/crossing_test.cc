@@ -1,0 +1,148 @@
+// Messages that cross the proxy beside a request and its response.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/proxy/flight_fixture.h"
+
+namespace secondsight::proxy::test {
+namespace {
+
+using namespace literals;
+
+const std::string kHint =
+    "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n";
+const std::string kHintForTheClient =
+    "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\nVia: 1.1 secondsight\r\n\r\n";
+
+TEST(Crossing, InterimHeadsReachTheClientAndAreNotKept) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    while (!connection.read_request().empty()) {
+      connection.send("HTTP/1.1 102 Processing\r\n\r\n" + kHint);
+      connection.checkpoint();
+      connection.send("HTTP/1.1 100 Continue\r\n\r\n" + ok(kFresh, "hello"));
+    }
+  });
+  RunningProxy proxy(origin.url());
+  const auto client = ask(proxy, "/a");
+  EXPECT_EQ(client->read_until("\r\n\r\n"),
+            "HTTP/1.1 102 Processing\r\nVia: 1.1 secondsight\r\n\r\n");
+  EXPECT_EQ(client->read_until("\r\n\r\n"), kHintForTheClient) << "before there is an answer";
+  origin.release();
+  const std::string head = client->read_until("\r\n\r\n");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
+  EXPECT_EQ(head.find("Link"), std::string::npos) << head;
+  EXPECT_EQ(client->read_exactly(5), "hello");
+
+  const auto again = ask(proxy, "/a");
+  const std::string stored = again->read_until("\r\n\r\n");
+  EXPECT_TRUE(stored.starts_with("HTTP/1.1 200 OK\r\n")) << stored;
+  EXPECT_NE(stored.find("secondsight; hit"), std::string::npos) << stored;
+  EXPECT_EQ(stored.find("Link"), std::string::npos) << stored;
+}
+
+TEST(Crossing, InterimHeadsReachAllWhoWaitAndNobodyElse) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    while (!connection.read_request().empty()) {
+      connection.checkpoint();
+      connection.send(kHint);
+      connection.checkpoint();
+      connection.send(head_of(10, kFresh) + "hello");
+      connection.checkpoint();
+      connection.send("world");
+    }
+  });
+  RunningProxy proxy(origin.url());
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(ask(proxy, "/a"));
+  ASSERT_TRUE(collapsed(proxy, 7));
+  origin.release();
+  for (const auto& client : clients) EXPECT_EQ(client->read_until("\r\n\r\n"), kHintForTheClient);
+  clients.push_back(ask(proxy, "/a"));  // joins behind the hint, before the head
+  ASSERT_TRUE(collapsed(proxy, 8));
+  EXPECT_EQ(clients.back()->read_until("\r\n\r\n"), kHintForTheClient);
+  origin.release();
+  for (const auto& client : clients) {
+    const std::string head = client->read_until("\r\n\r\n");
+    EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
+  }
+  const auto late = ask(proxy, "/a");  // joins the body
+  ASSERT_TRUE(collapsed(proxy, 9));
+  origin.release();
+  const std::string head = late->read_until("\r\n\r\n");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
+  clients.push_back(ask(proxy, "/a"));
+  for (const auto& client : clients) {
+    const std::string body = client->read_until("world");
+    EXPECT_TRUE(body.ends_with("helloworld")) << body;
+  }
+}
+
+TEST(Crossing, OldClientsGetNoInterimHeads) {
+  RoutedOrigin origin;
+  origin.on("/a", kHint + ok("", "hello"));
+  RunningProxy proxy(origin.url());
+  RawClient client(proxy.port());
+  client.send("GET /a HTTP/1.0\r\nHost: example.test\r\n\r\n");
+  const std::string answer = client.read_to_end();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
+  EXPECT_EQ(answer.find("103"), std::string::npos) << answer;
+}
+
+TEST(Crossing, SixteenInterimHeadsAreEnough) {
+  RoutedOrigin origin;
+  std::string hints;
+  for (int i = 0; i < 20; ++i)
+    hints += "HTTP/1.1 103 Early Hints\r\nN: " + std::to_string(i) + "\r\n\r\n";
+  origin.on("/a", hints + ok("", "hello"));
+  RunningProxy proxy(origin.url());
+  const auto client = ask(proxy, "/a");
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(
+        client->read_until("\r\n\r\n"),
+        "HTTP/1.1 103 Early Hints\r\nN: " + std::to_string(i) + "\r\nVia: 1.1 secondsight\r\n\r\n");
+  }
+  EXPECT_TRUE(client->read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST(Crossing, TheOriginDecidesWhetherABodyIsAskedFor) {
+  const std::string request =
+      "POST /a HTTP/1.1\r\nHost: example.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
+  ScriptedOrigin willing([](OriginConnection& connection) {
+    connection.read_head();
+    connection.checkpoint();
+    connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+    if (connection.read_some() == "hello") connection.send(ok("", "thanks"));
+    connection.wait_for_close();
+  });
+  {
+    RunningProxy proxy(willing.url());
+    RawClient client(proxy.port());
+    client.send(request);
+    ASSERT_TRUE(eventually([&] { return willing.at_checkpoint() == 1; }));
+    EXPECT_EQ(client.read_some(), "");
+    willing.release();
+    EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    client.send("hello");
+    EXPECT_EQ(client.read_response("POST").body, "thanks");
+  }
+  for (const char* status :
+       {"401 Unauthorized", "413 Content Too Large", "417 Expectation Failed"}) {
+    ScriptedOrigin refusing([&](OriginConnection& connection) {
+      while (!connection.read_head().empty())
+        connection.send("HTTP/1.1 " + std::string(status) + "\r\nContent-Length: 2\r\n\r\nno");
+    });
+    RunningProxy proxy(refusing.url());
+    RawClient client(proxy.port());
+    client.send(request);
+    const std::string answer = client.read_until("no");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + std::string(status) + "\r\n")) << answer;
+    EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos) << answer;
+    client.shutdown_send();
+    EXPECT_TRUE(client.wait_closed());
+  }
+}
+
+}  // namespace
+}  // namespace secondsight::proxy::test

@@ -41,7 +41,7 @@ class OriginHeadReader {
   std::size_t bytes_ = 0;
   State state_ = State::StatusLine;
   Http2 http2_ = Http2::Refused;
-  bool chunked_ = false;
+  bool is_coded_ = false;  // framed by its transfer coding
 };
 
 }  // namespace secondsight::proxy

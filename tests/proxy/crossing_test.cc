@@ -106,6 +106,24 @@ TEST(Crossing, SixteenInterimHeadsAreEnough) {
   EXPECT_TRUE(client->read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
+TEST(Crossing, AnUnknownTransferCodingIsReadToTheEnd) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    if (connection.read_request().empty()) return;
+    connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: odd\r\n" + std::string(kFresh) +
+                    "\r\n5\r\nhello\r\n0\r\n\r\n");
+  });
+  RunningProxy proxy(origin.url());
+  for (const char* how : {"fwd=uri-miss", "hit"}) {
+    const RawResponse answer = proxy.get("/a");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "5\r\nhello\r\n0\r\n\r\n") << "as it came";
+    EXPECT_NE(answer.field("Transfer-Encoding"), "odd");
+    EXPECT_TRUE(says(answer, how)) << answer.head;
+  }
+  EXPECT_EQ(proxy.get("/b").status, 200);
+  EXPECT_EQ(origin.connections(), 2U) << "one connection for each response";
+}
+
 TEST(Crossing, TheOriginDecidesWhetherABodyIsAskedFor) {
   const std::string request =
       "POST /a HTTP/1.1\r\nHost: example.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";

@@ -144,6 +144,7 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   plan.request.method = request_.method;
   plan.request.target = request_.target;
   plan.request.fields = forwarded_fields(request_);
+  plan.request.accepts_trailers = accepts_trailers(request_);
   if (request_.has_body()) {
     plan.request.body = &body_;
     plan.request.content_length = request_.content_length;
@@ -243,6 +244,9 @@ net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStat
   if (age > Seconds{0}) append_age(patched, age);  // it came through another cache, or we waited
   detail_ = status.detail;
   append_cache_status(patched, status);
+  const bool may_trail = !reader.content_length() && accepts_trailers(request_);
+  if (may_trail && !reader.trailer_names().empty())
+    patched.append("Trailer: ").append(reader.trailer_names()).append("\r\n");
   const std::string line = status_line(head->status, head->reason);
   const ResponseSink::Head response{.status = head->status,
                                     .status_line = line,
@@ -284,6 +288,10 @@ net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStat
     for (const auto& piece : *pieces) note_sent(piece.size());
   }
   if (!begun) begin(response);
+  if (may_trail && response.has_body) {
+    if (const std::string trailers = reader.trailers(); !trailers.empty())
+      sink_.add_trailers(trailers);
+  }
   co_await sink_.finish();
   finish(outcome);
   co_return Served::Yes;

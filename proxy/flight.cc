@@ -165,6 +165,7 @@ void Flight::on_head(OriginHead&& head) {
     const std::lock_guard lock(mutex_);
     head_ = std::move(object_head);
     content_length_ = head.content_length;
+    trailer_names_ = announced_trailers(head);
     storability_ = storable;
     if (storable == Storability::Storable) {
       stored_key_ = std::move(key);
@@ -176,6 +177,11 @@ void Flight::on_head(OriginHead&& head) {
     abandoned = is_abandoned();
   }
   if (abandoned) end(OriginError::Cancelled);
+}
+
+void Flight::on_trailer(cache::policy::FieldLine field) {
+  const std::lock_guard lock(mutex_);
+  trailers_.add(field.name, field.value);
 }
 
 OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
@@ -404,6 +410,7 @@ void Flight::deliver_head(FlightReader& reader) {
   reader.arrival_ = Arrival::Head;
   reader.head_ = head_;
   reader.content_length_ = content_length_;
+  reader.trailer_names_ = trailer_names_;
   reader.storability_ = storability_;
   const bool in_memory = admitted_ || services_.settings.cache.memory_bytes > 0;
   reader.kept_ = !is_outdated() && (mode_ == Mode::Filling || (mode_ == Mode::Whole && in_memory));

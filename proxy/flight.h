@@ -64,6 +64,10 @@ class FlightReader {
   bool kept() const noexcept { return kept_; }  // in memory or on its way to disk
   cache::policy::Storability storability() const noexcept { return storability_; }
 
+  /// Names that are announced to follow the body; empty: none.
+  const std::string& trailer_names() const noexcept { return trailer_names_; }
+  /// The fields that follow the body, after next() has said that it is over.
+  std::string trailers() const;
   /// Some body bytes, valid until the next call; none at the end. An error means the body is cut.
   net::awaitable<Result<std::span<const std::span<const std::byte>>>> next();
   /// Whether next() would have to wait: then what is buffered should be flushed first.
@@ -87,6 +91,7 @@ class FlightReader {
   Arrival arrival_ = Arrival::Failed;
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;
+  std::string trailer_names_;
   OriginError error_ = OriginError::None;
   cache::Detail detail_ = cache::Detail::None;
   cache::policy::Storability storability_ = cache::policy::Storability::Storable;
@@ -145,6 +150,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
 
   void on_interim(OriginHead&& head) override;
   void on_head(OriginHead&& head) override;
+  void on_trailer(cache::policy::FieldLine field) override;
   Flow on_body(std::span<const std::byte> bytes) override;
   void on_done(OriginError error) override;
 
@@ -190,6 +196,8 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   Mode mode_ = Mode::Waiting;
   std::vector<FlightReader*> readers_;
   std::vector<std::shared_ptr<const std::string>> interim_;  // heads, as ready bytes
+  std::string trailer_names_;                                // those announced, a list
+  cache::policy::FieldBlock trailers_;
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;
   std::optional<cache::CacheKey> stored_key_;  // under the response's own Vary

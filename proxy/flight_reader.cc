@@ -112,6 +112,11 @@ net::awaitable<Result<std::span<const std::span<const std::byte>>>> FlightReader
   co_return std::span<const std::span<const std::byte>>(pieces_);
 }
 
+std::string FlightReader::trailers() const {
+  const std::lock_guard lock(flight_->mutex_);
+  return std::string(flight_->trailers_.text());
+}
+
 bool FlightReader::would_wait() const {
   const std::lock_guard lock(flight_->mutex_);
   return position_ + given_bytes_ >= flight_->end_ && !flight_->done_;

@@ -34,6 +34,7 @@ struct OriginRequest {
   /// The client waits to be told to send its body: so does the fetch, for at most
   /// kContinuePatience. RFC 9110 10.1.1.
   bool expects_continue = false;
+  bool accepts_trailers = false;  // sends "TE: trailers". RFC 9110 10.1.4
 };
 
 /// How long an origin may take to answer "Expect: 100-continue"; many never do. Up to two ticks
@@ -79,6 +80,8 @@ class OriginReceiver {
   /// Bytes without framing. Pause stops delivery after these until resume(); these count as taken.
   /// Up to 64 KiB more are then held back (HTTP/2: up to the stream's window, 32 MiB).
   virtual Flow on_body(std::span<const std::byte> bytes) = 0;
+  /// A field behind the body; not those that may not be there. RFC 9110 6.5.
+  virtual void on_trailer(cache::policy::FieldLine) {}
   /// The last call: None when the whole body came. Does not wait for resume() when nothing is held
   /// back.
   virtual void on_done(OriginError error) = 0;

@@ -51,6 +51,15 @@ std::string_view trim(std::string_view text) noexcept {
   return text;
 }
 
+std::optional<cache::policy::FieldLine> parse_field(std::string_view line) noexcept {
+  const auto colon = line.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string_view name = line.substr(0, colon);
+  // A token has no blanks: neither a folded line nor "Name :" passes.
+  if (!is_token(name) || !is_text(line.substr(colon + 1))) return std::nullopt;
+  return cache::policy::FieldLine{name, trim(line.substr(colon + 1))};
+}
+
 // Whether a body of this one transfer coding is read as it is, to the connection's end. RFC
 // 9112 6.3, rule 4. Not what we know and would have to undo, and no list: its "chunked" is a
 // framing that two readers see differently.
@@ -83,10 +92,9 @@ void OriginHeadReader::reset(std::size_t max_bytes, Http2 http2) {
 OriginHeadReader::Step OriginHeadReader::take(std::string_view line) {
   if (line.size() > max_bytes_ - bytes_) return Step::Malformed;
   bytes_ += line.size();
-  if (state_ == State::Trailers) return Step::More;
-
   if (!line.ends_with("\r\n")) return Step::Malformed;
   line.remove_suffix(2);
+  if (state_ == State::Trailers) return take_trailer(line);
   if (state_ == State::StatusLine) return take_status_line(line) ? Step::More : Step::Malformed;
   if (!line.empty()) return take_field(line) ? Step::More : Step::Malformed;
 
@@ -126,15 +134,18 @@ bool OriginHeadReader::take_status_line(std::string_view line) {
 }
 
 bool OriginHeadReader::take_field(std::string_view line) {
-  const auto colon = line.find(':');
-  if (colon == std::string_view::npos) return false;
-  const std::string_view name = line.substr(0, colon);
-  // A token has no blanks: neither a folded line nor "Name :" passes.
-  if (!is_token(name) || !is_text(line.substr(colon + 1))) return false;
-  const std::string_view value = trim(line.substr(colon + 1));
-  if (!take_framing(name, value)) return false;
-  head_.fields.add(name, value);
+  const auto field = parse_field(line);
+  if (!field || !take_framing(field->name, field->value)) return false;
+  head_.fields.add(field->name, field->value);
   return true;
+}
+
+OriginHeadReader::Step OriginHeadReader::take_trailer(std::string_view line) {
+  if (line.empty()) return Step::More;
+  const auto field = parse_field(line);
+  if (!field) return Step::Malformed;
+  trailer_ = *field;
+  return Step::Trailer;
 }
 
 bool OriginHeadReader::take_framing(std::string_view name, std::string_view value) {

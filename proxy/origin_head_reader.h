@@ -17,6 +17,7 @@ class OriginHeadReader {
     More,       // not yet, or a line that does not matter
     Interim,    // this was the empty line that ends an interim (1xx) head: release() it
     Complete,   // this was the empty line that ends the final head
+    Trailer,    // this is a field behind the body: trailer()
     Malformed,  // the response must not be used
   };
   enum class Http2 : std::uint8_t { Refused, Accepted };
@@ -27,6 +28,8 @@ class OriginHeadReader {
   Step take(std::string_view line);
 
   bool complete() const noexcept { return state_ == State::Trailers; }
+  /// After Trailer; views of the line that was taken.
+  cache::policy::FieldLine trailer() const noexcept { return trailer_; }
   /// The head, when take() said Interim or Complete; once.
   OriginHead release() noexcept { return std::move(head_); }
 
@@ -34,9 +37,11 @@ class OriginHeadReader {
   enum class State : std::uint8_t { StatusLine, Fields, Trailers };
   bool take_status_line(std::string_view line);
   bool take_field(std::string_view line);
+  Step take_trailer(std::string_view line);
   bool take_framing(std::string_view name, std::string_view value);
 
   OriginHead head_;
+  cache::policy::FieldLine trailer_;
   std::size_t max_bytes_ = 0;
   std::size_t bytes_ = 0;
   State state_ = State::StatusLine;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cache/policy/hop_by_hop.h"
 #include "config/check.h"
 
 namespace secondsight::proxy {
@@ -199,6 +200,10 @@ void OriginTransfer::set_fields(const OriginRequest& request) {
   };
   add({"Expect:"});  // libcurl looks at the first one only, and adds none
   if (awaits_continue_) add({"Expect: 100-continue"});
+  if (request.accepts_trailers) {
+    add({"TE: trailers"});
+    add({"Connection: TE"});
+  }
   if (!request.fields.contains("accept")) add({"Accept:"});
   for (const auto [name, value] : request.fields) {
     if (is_framing(name)) continue;
@@ -258,6 +263,10 @@ std::size_t OriginTransfer::take_header(std::string_view line) {
       return 0;
     case OriginHeadReader::Step::Interim:
       return take_interim(head_.release()) ? line.size() : 0;
+    case OriginHeadReader::Step::Trailer:
+      if (cache::policy::may_be_trailer(head_.trailer().name))
+        receiver_->on_trailer(head_.trailer());
+      return attached() ? line.size() : 0;
     case OriginHeadReader::Step::Complete:
       break;
   }

@@ -6,6 +6,7 @@
 #include "cache/policy/freshness.h"
 #include "cache/policy/hop_by_hop.h"
 #include "cache/policy/http_date.h"
+#include "cache/policy/list.h"
 #include "cache/policy/read_facts.h"
 
 namespace secondsight::proxy {
@@ -44,6 +45,19 @@ std::string interim_head(const OriginHead& head) {
   cache::policy::FieldBlock fields = cache::policy::storable_fields(head.fields);
   fields.add("Via", via(head.version));
   return status_line(head.status, head.reason).append(fields.text());
+}
+
+std::string announced_trailers(const OriginHead& head) {
+  std::string names;
+  for (const auto line : head.fields) {
+    if (!cache::policy::equals_ignoring_case(line.name, "Trailer")) continue;
+    cache::policy::ListMembers members(line.value);
+    while (const auto name = members.next()) {
+      if (!cache::policy::is_token(*name) || !cache::policy::may_be_trailer(*name)) continue;
+      names.append(names.empty() ? "" : ", ").append(*name);
+    }
+  }
+  return names;
 }
 
 std::string status_line(int status, std::string_view reason) {

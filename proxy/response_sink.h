@@ -41,6 +41,9 @@ class ResponseSink {
   virtual net::awaitable<Result<>> write(std::span<const std::span<const std::byte>> pieces) = 0;
   /// Sends what is buffered now (a head whose body is slow to come).
   virtual net::awaitable<Result<>> flush() = 0;
+  /// Fields ("Name: value\r\n" each) to follow the body: once, after the last write() and before
+  /// finish(). Dropped where the framing has no place for them.
+  virtual void add_trailers(std::string_view fields) = 0;
   /// Ends the message. If fewer bytes were written than promised, the connection is closed instead.
   virtual net::awaitable<Result<>> finish() = 0;
   /// Ends the connection without ending the message, so that the client sees it cut (reset when

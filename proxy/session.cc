@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kLinger = 2s;  // and how long
 constexpr std::size_t kBurstBytes = 1_MiB;         // sent before other sessions get their turn
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kCrlf = "\r\n";
-constexpr std::string_view kLastChunk = "0\r\n\r\n";
+constexpr std::string_view kLastChunkSize = "0\r\n";
 
 net::const_buffer buffer_of(std::string_view text) {
   return {text.data(), text.size()};
@@ -221,7 +221,7 @@ void Session::start_exchange() {
   head_.clear();
   promised_bytes_ = written_bytes_ = 0;
   framing_ = Framing::Length;
-  begun_ = finished_ = false;
+  begun_ = finished_ = has_trailers_ = false;
   keep_ = true;
 }
 
@@ -367,6 +367,13 @@ net::awaitable<Result<>> Session::flush() {
   co_return result;
 }
 
+void Session::add_trailers(std::string_view fields) {
+  CHECK(begun_ && !finished_ && !has_trailers_);
+  if (framing_ != Framing::Chunked) return;
+  has_trailers_ = true;
+  head_.append(kLastChunkSize).append(fields);
+}
+
 net::awaitable<Result<>> Session::finish() {
   CHECK(begun_ && !finished_);
   if (broken_) co_return error_code(net::error::connection_aborted);
@@ -375,7 +382,7 @@ net::awaitable<Result<>> Session::finish() {
     co_return error_code(net::error::connection_aborted);
   }
   finished_ = true;
-  if (framing_ == Framing::Chunked) head_.append(kLastChunk);
+  if (framing_ == Framing::Chunked) head_.append(has_trailers_ ? "" : kLastChunkSize).append(kCrlf);
   co_return co_await flush();
 }
 

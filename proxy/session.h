@@ -86,6 +86,7 @@ class Session final : private BodySource,
   void begin(const Head& head) override;
   net::awaitable<Result<>> write(std::span<const std::span<const std::byte>> pieces) override;
   net::awaitable<Result<>> flush() override;
+  void add_trailers(std::string_view fields) override;
   net::awaitable<Result<>> finish() override;
   void abort() noexcept override;
   bool begun() const noexcept override { return begun_; }
@@ -115,6 +116,7 @@ class Session final : private BodySource,
   std::size_t burst_bytes_ = 0;  // sent without giving way to other sessions
   Framing framing_ = Framing::Length;
   bool is_sending_interim_ = false;
+  bool has_trailers_ = false;  // in head_, behind the last chunk's size
   bool begun_ = false;
   bool finished_ = false;
   bool keep_ = true;     // read another request after this response

@@ -106,6 +106,67 @@ TEST(Crossing, SixteenInterimHeadsAreEnough) {
   EXPECT_TRUE(client->read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
+TEST(Crossing, TrailersReachWhoTakesThemAndAreNotKept) {
+  RoutedOrigin origin;
+  const std::string answer =
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum, Content-Type, Late\r\n"
+      "Trailer: \"x\", Time\r\n" +
+      std::string(kFresh) +
+      "\r\n5\r\nhello\r\n0\r\nSum: 1\r\nContent-Type: text/evil\r\nSet-Cookie: a=b\r\n"
+      "Content-Length: 3\r\nTime:\r\n\r\n";
+  for (const char* target : {"/te", "/no-te", "/old"}) origin.on(target, answer);
+  RunningProxy proxy(origin.url());
+
+  for (const bool first : {true, false}) {
+    const auto client = ask(proxy, "/te", "TE: gzip;q=0.5, Trailers\r\nConnection: TE\r\n");
+    const std::string head = client->read_until("\r\n\r\n");
+    EXPECT_EQ(head.find("Trailer: Sum, Late, Time\r\n") != std::string::npos, first) << head;
+    if (first) {
+      const std::string body = client->read_until("\r\n\r\n");
+      EXPECT_EQ(body, "5\r\nhello\r\n0\r\nSum: 1\r\nTime: \r\n\r\n");
+    } else {
+      EXPECT_NE(head.find("secondsight; hit"), std::string::npos) << head;
+      EXPECT_EQ(client->read_exactly(5), "hello");
+    }
+    client->send("GET /te HTTP/1.1\r\nHost: example.test\r\n\r\n");  // the framing is in order
+    EXPECT_EQ(client->read_response().body, "hello");
+  }
+  const auto without = ask(proxy, "/no-te");
+  EXPECT_EQ(without->read_until("\r\n\r\n").find("Trailer:"), std::string::npos);
+  EXPECT_EQ(without->read_until("\r\n\r\n"), "5\r\nhello\r\n0\r\n\r\n");
+  RawClient old(proxy.port());
+  old.send("GET /old HTTP/1.0\r\nHost: example.test\r\nTE: trailers\r\n\r\n");
+  const std::string all = old.read_to_end();
+  EXPECT_TRUE(all.ends_with("\r\n\r\nhello")) << all;
+
+  const auto requests = origin.requests();
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_NE(requests[0].find("TE: trailers\r\n"), std::string::npos) << requests[0];
+  EXPECT_NE(requests[0].find("Connection: TE\r\n"), std::string::npos) << requests[0];
+  EXPECT_EQ(requests[1].find("\r\nTE:"), std::string::npos) << requests[1];
+  EXPECT_EQ(requests[2].find("\r\nTE:"), std::string::npos) << requests[2];
+}
+
+TEST(Crossing, TrailersReachAllReadersOfAStream) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    while (!connection.read_request().empty()) {
+      connection.checkpoint();
+      connection.send(chunked_head(kFresh) + "5\r\nhello\r\n");
+      connection.checkpoint();
+      connection.send("0\r\nSum: 1\r\n\r\n");
+    }
+  });
+  RunningProxy proxy(origin.url());
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(ask(proxy, "/a", "TE: trailers\r\n"));
+  ASSERT_TRUE(collapsed(proxy, 7));
+  release(origin, 2);
+  for (const auto& client : clients) {
+    client->read_until("\r\n\r\n");
+    EXPECT_EQ(client->read_until("\r\n\r\n"), "5\r\nhello\r\n0\r\nSum: 1\r\n\r\n");
+  }
+}
+
 TEST(Crossing, AnUnknownTransferCodingIsReadToTheEnd) {
   ScriptedOrigin origin([](OriginConnection& connection) {
     if (connection.read_request().empty()) return;

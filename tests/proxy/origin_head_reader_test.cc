@@ -32,6 +32,7 @@ std::string read(std::string_view text, std::size_t limit = kLimit, Http2 http2 
     switch (reader.take(line)) {
       case OriginHeadReader::Step::More:
         continue;
+      case OriginHeadReader::Step::Trailer:
       case OriginHeadReader::Step::Malformed:
         return "malformed";
       case OriginHeadReader::Step::Interim:
@@ -163,14 +164,27 @@ TEST(OriginHeadReader, BoundsAllHeadsTogether) {
     EXPECT_EQ(read(head, limit), "malformed") << limit;
 }
 
-TEST(OriginHeadReader, DropsTrailersButCountsThem) {
+TEST(OriginHeadReader, ReadsTrailersAndCountsThem) {
   OriginHeadReader reader;
   reader.reset(40, Http2::Refused);
   EXPECT_EQ(reader.take("HTTP/1.1 200 OK\r\n"), OriginHeadReader::Step::More);
   EXPECT_EQ(reader.take("\r\n"), OriginHeadReader::Step::Complete);
   EXPECT_TRUE(reader.complete());
-  EXPECT_EQ(reader.take("Trailer: 1\r\n"), OriginHeadReader::Step::More);
-  EXPECT_EQ(reader.take("Trailer: 2\r\n"), OriginHeadReader::Step::Malformed);
+  EXPECT_EQ(reader.take("Sum:  1 \r\n"), OriginHeadReader::Step::Trailer);
+  EXPECT_EQ(reader.trailer().name, "Sum");
+  EXPECT_EQ(reader.trailer().value, "1");
+  EXPECT_EQ(reader.take("\r\n"), OriginHeadReader::Step::More);
+  EXPECT_EQ(reader.take("Trailer: 2\r\n"), OriginHeadReader::Step::Malformed) << "over the limit";
+}
+
+TEST(OriginHeadReader, RefusesTrailersThatAreNoFields) {
+  for (const char* line : {"x\r\n", ": x\r\n", "A : x\r\n", " A: x\r\n", "A: x\n", "A: \x01\r\n"}) {
+    OriginHeadReader reader;
+    reader.reset(kLimit, Http2::Refused);
+    (void)reader.take("HTTP/1.1 200 OK\r\n");
+    (void)reader.take("\r\n");
+    EXPECT_EQ(reader.take(line), OriginHeadReader::Step::Malformed) << line;
+  }
 }
 
 TEST(OriginHeadReader, ForgetsTheResponseBefore) {

@@ -78,7 +78,7 @@ net::awaitable<void> Exchange::answer() {
     FlightReader reader(services_, request_.fields);
     const Sharing sharing = alone ? Sharing::Alone : Sharing::Shared;
     status.collapsed = !take_off(reader, plan_flight(primary, found, sharing), found);
-    switch (co_await reader.arrive()) {
+    switch (co_await reader.arrive(&sink_)) {
       case Arrival::Head:
         if (found && policy::is_error_to_hide(reader.head()->status)) {
           status.forward_status = reader.head()->status;
@@ -143,9 +143,11 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   plan.request.method = request_.method;
   plan.request.target = request_.target;
   plan.request.fields = forwarded_fields(request_);
+  plan.request.accepts_trailers = accepts_trailers(request_);
   if (request_.has_body()) {
     plan.request.body = &body_;
     plan.request.content_length = request_.content_length;
+    plan.request.expects_continue = request_.expects_continue;
   }
   if (facts_.has_range && plan.shared)  // the whole, of which this request gets its part
     plan.request.fields = policy::with_validators(plan.request.fields, {}, {});
@@ -268,6 +270,9 @@ net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStat
   append_cache_status(patched, status);
   const Selection selection = select_of_stream(reader);
   patched.append(selection.fields);
+  const bool may_trail = !selection.content_length && accepts_trailers(request_);
+  if (may_trail && !reader.trailer_names().empty())
+    patched.append("Trailer: ").append(reader.trailer_names()).append("\r\n");
   const ResponseSink::Head response{.status = selection.status,
                                     .status_line = selection.status_line,
                                     .ready = selection.ready(*head),
@@ -289,6 +294,10 @@ net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStat
     }
   }
   if (!sink_.begun()) begin(response);
+  if (may_trail && response.has_body) {
+    if (const std::string trailers = reader.trailers(); !trailers.empty())
+      sink_.add_trailers(trailers);
+  }
   if (co_await send_text(selection.closing)) co_await sink_.finish();
   finish(outcome);
   co_return Served::Yes;
@@ -391,7 +400,7 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
   const Found nothing{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
   FlightReader reader(services_, request_.fields);
   take_off(reader, plan_flight(primary, nothing, Sharing::Alone), nothing);
-  if (co_await reader.arrive() != Arrival::Head) {
+  if (co_await reader.arrive(&sink_) != Arrival::Head) {
     const OriginError error = reader.error();
     if (error == OriginError::RequestBody) co_return;  // the session answers for its own body
     co_return co_await refuse_for(error, status);

@@ -2,6 +2,7 @@
 
 #include "cache/policy/freshness.h"
 #include "cache/policy/hop_by_hop.h"
+#include "cache/policy/list.h"
 
 namespace secondsight::proxy {
 
@@ -9,6 +10,17 @@ namespace policy = cache::policy;
 
 bool has_response_body(const Request& request, int status) noexcept {
   return !request.is_head() && status >= 200 && status != 204 && status != 304;
+}
+
+bool accepts_trailers(const Request& request) {
+  if (request.version < 11) return false;
+  for (const auto line : request.fields) {
+    if (!policy::equals_ignoring_case(line.name, "TE")) continue;
+    policy::ListMembers codings(line.value);
+    while (const auto coding = codings.next())
+      if (policy::equals_ignoring_case(*coding, "trailers")) return true;
+  }
+  return false;
 }
 
 policy::FieldBlock forwarded_fields(const Request& request) {

@@ -25,6 +25,8 @@ constexpr std::chrono::seconds kWriterPatience{5};
 /// read behind it comes from disk, and may be lost there: a disk that others filled gives up
 /// segments.
 constexpr std::uint64_t kFillWindowBytes = 2U << 20;
+/// Interim heads of one response that are passed on; more are dropped.
+constexpr std::size_t kInterimHeadsMax = 16;
 /// Neighbouring pieces become one up to this size; not above the smallest part of a fill.
 constexpr std::uint64_t kMergedBytesMax = 64U << 10;
 
@@ -88,6 +90,7 @@ bool Flight::join(FlightReader& reader) {
   reader.flight_ = shared_from_this();
   readers_.push_back(&reader);
   if (mode_ == Mode::Waiting) return true;
+  reader.interim_seen_ = interim_.size();  // of a head that is there
   if (!count_sighting(reader)) {
     readers_.pop_back();
     reader.flight_ = nullptr;
@@ -118,6 +121,14 @@ void Flight::cancel() {
 }
 
 // ---------------------------------------------------------------- the origin's callbacks
+
+/// Kept until the flight ends for who waits for the head and has not sent it on yet.
+void Flight::on_interim(OriginHead&& head) {
+  const std::lock_guard lock(mutex_);
+  if (readers_.empty() || interim_.size() == kInterimHeadsMax) return;
+  interim_.push_back(std::make_shared<const std::string>(interim_head(head)));
+  notify_readers();
+}
 
 void Flight::on_head(OriginHead&& head) {
   if (head.status == 304 && plan_.stale) return handle_not_modified(head);
@@ -159,6 +170,7 @@ void Flight::on_head(OriginHead&& head) {
     const std::lock_guard lock(mutex_);
     head_ = std::move(object_head);
     content_length_ = head.content_length;
+    trailer_names_ = announced_trailers(head);
     storability_ = storable;
     if (storable == Storability::Storable) {
       stored_key_ = std::move(key);
@@ -170,6 +182,11 @@ void Flight::on_head(OriginHead&& head) {
     abandoned = is_abandoned();
   }
   if (abandoned) end(OriginError::Cancelled);
+}
+
+void Flight::on_trailer(cache::policy::FieldLine field) {
+  const std::lock_guard lock(mutex_);
+  trailers_.add(field.name, field.value);
 }
 
 OriginReceiver::Flow Flight::on_body(std::span<const std::byte> bytes) {
@@ -395,6 +412,7 @@ void Flight::deliver_head(FlightReader& reader) {
   reader.arrival_ = Arrival::Head;
   reader.head_ = head_;
   reader.content_length_ = content_length_;
+  reader.trailer_names_ = trailer_names_;
   reader.storability_ = storability_;
   const bool in_memory = admitted_ || services_.settings.cache.memory_bytes > 0;
   reader.kept_ = !is_outdated() && (mode_ == Mode::Filling || (mode_ == Mode::Whole && in_memory));

@@ -18,6 +18,7 @@
 namespace secondsight::proxy {
 
 class Flight;
+class ResponseSink;
 
 /// What a flight is started with.
 struct FlightPlan {
@@ -55,7 +56,8 @@ class FlightReader {
   FlightReader(const FlightReader&) = delete;
   FlightReader& operator=(const FlightReader&) = delete;
 
-  net::awaitable<Arrival> arrive();
+  /// Waits for the head. Interim heads that come before it go to `interim`, unless that is null.
+  net::awaitable<Arrival> arrive(ResponseSink* interim = nullptr);
   /// After Head or NotModified.
   const std::shared_ptr<const cache::ObjectHead>& head() const noexcept { return head_; }
   std::optional<std::uint64_t> content_length() const noexcept { return content_length_; }
@@ -65,6 +67,10 @@ class FlightReader {
   bool kept() const noexcept { return kept_; }  // in memory or on its way to disk
   cache::policy::Storability storability() const noexcept { return storability_; }
 
+  /// Names that are announced to follow the body; empty: none.
+  const std::string& trailer_names() const noexcept { return trailer_names_; }
+  /// The fields that follow the body, after next() has said that it is over.
+  std::string trailers() const;
   /// Some body bytes, valid until the next call; none at the end. An error means the body is cut.
   net::awaitable<Result<std::span<const std::span<const std::byte>>>> next();
   /// Whether next() would have to wait: then what is buffered should be flushed first.
@@ -90,9 +96,11 @@ class FlightReader {
   // Guarded by the flight's mutex until the head has arrived, then this worker's own.
   bool leader_ = false;
   bool arrived_ = false;
+  std::size_t interim_seen_ = 0;  // of the flight's interim heads
   Arrival arrival_ = Arrival::Failed;
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;
+  std::string trailer_names_;
   OriginError error_ = OriginError::None;
   cache::Detail detail_ = cache::Detail::None;
   cache::policy::Storability storability_ = cache::policy::Storability::Storable;
@@ -149,7 +157,9 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   friend class FlightReader;
   enum class Mode : std::uint8_t { Waiting, Whole, Filling, Passing, Ended };
 
+  void on_interim(OriginHead&& head) override;
   void on_head(OriginHead&& head) override;
+  void on_trailer(cache::policy::FieldLine field) override;
   Flow on_body(std::span<const std::byte> bytes) override;
   void on_done(OriginError error) override;
 
@@ -196,6 +206,9 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   mutable std::mutex mutex_;  // guards all below, and the readers' marked members
   Mode mode_ = Mode::Waiting;
   std::vector<FlightReader*> readers_;
+  std::vector<std::shared_ptr<const std::string>> interim_;  // heads, as ready bytes
+  std::string trailer_names_;                                // those announced, a list
+  cache::policy::FieldBlock trailers_;
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;
   std::optional<cache::CacheKey> stored_key_;  // under the response's own Vary

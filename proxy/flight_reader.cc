@@ -4,6 +4,7 @@
 
 #include "proxy/disk_pool.h"
 #include "proxy/flight.h"
+#include "proxy/response_sink.h"
 
 namespace secondsight::proxy {
 
@@ -17,13 +18,23 @@ FlightReader::~FlightReader() {
   if (flight_) flight_->leave(*this);
 }
 
-net::awaitable<Arrival> FlightReader::arrive() {
+net::awaitable<Arrival> FlightReader::arrive(ResponseSink* interim) {
   for (;;) {
+    std::shared_ptr<const std::string> interim_head;
     {
       const std::lock_guard lock(flight_->mutex_);
-      if (arrived_) break;
+      const bool is_for_others = arrived_ && arrival_ == Arrival::Released;
+      if (interim != nullptr && !is_for_others && interim_seen_ < flight_->interim_.size()) {
+        interim_head = flight_->interim_[interim_seen_++];
+      } else if (arrived_) {
+        break;
+      }
     }
-    co_await signal_->wait();
+    if (!interim_head) {
+      co_await signal_->wait();
+    } else if (const auto sent = co_await interim->send_interim(*interim_head); !sent) {
+      interim = nullptr;  // that client is gone, which begin() and finish() will find
+    }
   }
   co_return arrival_;
 }
@@ -110,6 +121,11 @@ void FlightReader::skip_to(std::uint64_t offset) {
 std::uint64_t FlightReader::received_bytes() const {
   const std::lock_guard lock(flight_->mutex_);
   return flight_->end_;
+}
+
+std::string FlightReader::trailers() const {
+  const std::lock_guard lock(flight_->mutex_);
+  return std::string(flight_->trailers_.text());
 }
 
 bool FlightReader::would_wait() const {

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,9 +31,17 @@ struct OriginRequest {
   /// returned.
   BodySource* body = nullptr;
   std::optional<std::uint64_t> content_length;  // of the body; empty with a body: chunked
+  /// The client waits to be told to send its body: so does the fetch, for at most
+  /// kContinuePatience. RFC 9110 10.1.1.
+  bool expects_continue = false;
+  bool accepts_trailers = false;  // sends "TE: trailers". RFC 9110 10.1.4
 };
 
-/// A final response head from the origin: checked as strictly as a client's request.
+/// How long an origin may take to answer "Expect: 100-continue"; many never do. Up to two ticks
+/// more.
+inline constexpr std::chrono::seconds kContinuePatience{1};
+
+/// A response head from the origin, final or interim: checked as strictly as a client's request.
 struct OriginHead {
   int status = 0;
   std::string reason;
@@ -64,10 +73,15 @@ class OriginReceiver {
  public:
   enum class Flow : std::uint8_t { Go, Pause };
   virtual ~OriginReceiver() = default;
+  /// An interim (1xx) head, before on_head; never 100 (the body's business) or 101 (malformed).
+  virtual void on_interim(OriginHead&&) {}
+  /// The final head.
   virtual void on_head(OriginHead&& head) = 0;
   /// Bytes without framing. Pause stops delivery after these until resume(); these count as taken.
   /// Up to 64 KiB more are then held back (HTTP/2: up to the stream's window, 32 MiB).
   virtual Flow on_body(std::span<const std::byte> bytes) = 0;
+  /// A field behind the body; not those that may not be there. RFC 9110 6.5.
+  virtual void on_trailer(cache::policy::FieldLine) {}
   /// The last call: None when the whole body came. Does not wait for resume() when nothing is held
   /// back.
   virtual void on_done(OriginError error) = 0;

@@ -51,6 +51,26 @@ std::string_view trim(std::string_view text) noexcept {
   return text;
 }
 
+std::optional<cache::policy::FieldLine> parse_field(std::string_view line) noexcept {
+  const auto colon = line.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string_view name = line.substr(0, colon);
+  // A token has no blanks: neither a folded line nor "Name :" passes.
+  if (!is_token(name) || !is_text(line.substr(colon + 1))) return std::nullopt;
+  return cache::policy::FieldLine{name, trim(line.substr(colon + 1))};
+}
+
+// Whether a body of this one transfer coding is read as it is, to the connection's end. RFC
+// 9112 6.3, rule 4. Not what we know and would have to undo, and no list: its "chunked" is a
+// framing that two readers see differently.
+bool ends_with_connection(std::string_view coding) noexcept {
+  constexpr std::array<std::string_view, 7> kKnown{"chunked",  "gzip",       "x-gzip",  "deflate",
+                                                   "compress", "x-compress", "identity"};
+  return is_token(coding) &&
+         std::none_of(kKnown.begin(), kKnown.end(),
+                      [&](std::string_view known) { return equals_ignoring_case(known, coding); });
+}
+
 // 1*DIGIT and nothing else; lists are refused even when their members agree. RFC 9110 8.6.
 std::optional<std::uint64_t> parse_length(std::string_view text) noexcept {
   if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
@@ -72,16 +92,15 @@ void OriginHeadReader::reset(std::size_t max_bytes, Http2 http2) {
 OriginHeadReader::Step OriginHeadReader::take(std::string_view line) {
   if (line.size() > max_bytes_ - bytes_) return Step::Malformed;
   bytes_ += line.size();
-  if (state_ == State::Trailers) return Step::More;
-
   if (!line.ends_with("\r\n")) return Step::Malformed;
   line.remove_suffix(2);
+  if (state_ == State::Trailers) return take_trailer(line);
   if (state_ == State::StatusLine) return take_status_line(line) ? Step::More : Step::Malformed;
   if (!line.empty()) return take_field(line) ? Step::More : Step::Malformed;
 
   if (head_.status < 200) {
     state_ = State::StatusLine;
-    return Step::More;
+    return Step::Interim;
   }
   state_ = State::Trailers;
   return Step::Complete;
@@ -90,7 +109,7 @@ OriginHeadReader::Step OriginHeadReader::take(std::string_view line) {
 // HTTP-version SP 3DIGIT [SP reason]; the last space is often left out when there is no reason.
 bool OriginHeadReader::take_status_line(std::string_view line) {
   head_ = OriginHead{};
-  chunked_ = false;
+  is_coded_ = false;
   if (line.starts_with("HTTP/1.1 ")) {
     head_.version = 11;
   } else if (line.starts_with("HTTP/1.0 ")) {
@@ -115,27 +134,30 @@ bool OriginHeadReader::take_status_line(std::string_view line) {
 }
 
 bool OriginHeadReader::take_field(std::string_view line) {
-  const auto colon = line.find(':');
-  if (colon == std::string_view::npos) return false;
-  const std::string_view name = line.substr(0, colon);
-  // A token has no blanks: neither a folded line nor "Name :" passes.
-  if (!is_token(name) || !is_text(line.substr(colon + 1))) return false;
-  const std::string_view value = trim(line.substr(colon + 1));
-  if (!take_framing(name, value)) return false;
-  head_.fields.add(name, value);
+  const auto field = parse_field(line);
+  if (!field || !take_framing(field->name, field->value)) return false;
+  head_.fields.add(field->name, field->value);
   return true;
+}
+
+OriginHeadReader::Step OriginHeadReader::take_trailer(std::string_view line) {
+  if (line.empty()) return Step::More;
+  const auto field = parse_field(line);
+  if (!field) return Step::Malformed;
+  trailer_ = *field;
+  return Step::Trailer;
 }
 
 bool OriginHeadReader::take_framing(std::string_view name, std::string_view value) {
   if (equals_ignoring_case(name, "content-length")) {
     const auto length = parse_length(value);
-    if (!length || chunked_) return false;
+    if (!length || is_coded_) return false;
     if (head_.content_length && head_.content_length != length) return false;
     head_.content_length = length;
   } else if (equals_ignoring_case(name, "transfer-encoding")) {
-    if (head_.version != 11 || head_.content_length || chunked_) return false;
-    if (!equals_ignoring_case(value, "chunked")) return false;
-    chunked_ = true;
+    if (head_.version != 11 || head_.content_length || is_coded_) return false;
+    if (!equals_ignoring_case(value, "chunked") && !ends_with_connection(value)) return false;
+    is_coded_ = true;
   }
   return true;
 }

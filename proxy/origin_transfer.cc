@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cache/policy/hop_by_hop.h"
 #include "config/check.h"
 
 namespace secondsight::proxy {
@@ -144,6 +145,9 @@ void OriginTransfer::begin(const OriginRequest& request, OriginReceiver& receive
   status_ = 0;
   sent_ = opened_ = progressed_ = false;
   receiver_paused_ = download_paused_ = upload_paused_ = false;
+  awaits_continue_ = request.body != nullptr && request.expects_continue;
+  continue_by_.reset();
+  set(easy_, CURLOPT_FORBID_REUSE, 0L);
   is_head_request_ = request.method == "HEAD";
   ends_at_head_ = is_head_request_ && request.body != nullptr;
   if (request.body != nullptr)
@@ -194,7 +198,12 @@ void OriginTransfer::set_fields(const OriginRequest& request) {
     for (const auto part : parts) field_text_.append(part);
     field_text_.push_back('\0');
   };
-  add({"Expect:"});
+  add({"Expect:"});  // libcurl looks at the first one only, and adds none
+  if (awaits_continue_) add({"Expect: 100-continue"});
+  if (request.accepts_trailers) {
+    add({"TE: trailers"});
+    add({"Connection: TE"});
+  }
   if (!request.fields.contains("accept")) add({"Accept:"});
   for (const auto [name, value] : request.fields) {
     if (is_framing(name)) continue;
@@ -233,6 +242,17 @@ int OriginTransfer::may_send() {
   return CURL_PREREQFUNC_OK;
 }
 
+/// False: the receiver ended the fetch.
+bool OriginTransfer::take_interim(OriginHead&& head) {
+  if (head.status != 100) {
+    receiver_->on_interim(std::move(head));
+    return attached();
+  }
+  awaits_continue_ = false;
+  if (upload_paused_) unpause_();
+  return true;
+}
+
 std::size_t OriginTransfer::take_header(std::string_view line) {
   if (!attached()) return 0;
   switch (head_.take(line)) {
@@ -241,6 +261,12 @@ std::size_t OriginTransfer::take_header(std::string_view line) {
     case OriginHeadReader::Step::Malformed:
       decided_ = OriginError::Malformed;
       return 0;
+    case OriginHeadReader::Step::Interim:
+      return take_interim(head_.release()) ? line.size() : 0;
+    case OriginHeadReader::Step::Trailer:
+      if (cache::policy::may_be_trailer(head_.trailer().name))
+        receiver_->on_trailer(head_.trailer());
+      return attached() ? line.size() : 0;
     case OriginHeadReader::Step::Complete:
       break;
   }
@@ -249,6 +275,9 @@ std::size_t OriginTransfer::take_header(std::string_view line) {
   status_ = head.status;
   if (status_ == 204) head.content_length.reset();
   length_ = head.content_length;
+  // The origin was promised a body that it will not get: what it makes of the next bytes on this
+  // connection is its own idea.
+  if (awaits_continue_) set(easy_, CURLOPT_FORBID_REUSE, 1L);
   receiver_->on_head(std::move(head));
   if (!attached()) return 0;
   if (ends_at_head_) {
@@ -277,6 +306,11 @@ std::size_t OriginTransfer::take_body(std::span<const std::byte> bytes) {
 
 std::size_t OriginTransfer::give_body(std::span<std::byte> out) {
   if (!attached() || !body_) return CURL_READFUNC_ABORT;
+  if (awaits_continue_ && head_.complete()) return 0;  // the answer came without the body
+  if (awaits_continue_) {
+    upload_paused_ = true;
+    return CURL_READFUNC_PAUSE;
+  }
   const auto piece = body_->read(out);
   switch (piece.state) {
     case OriginBodyPull::State::Ready:
@@ -305,7 +339,7 @@ CURLcode OriginTransfer::apply_pauses() {
   if (!receiver_paused_) download_paused_ = false;
   // Once there is an answer libcurl may want no more of the body, but it does not end a transfer
   // that is paused: it is asked again and again.
-  if (head_.complete() || (body_ && !body_->waiting())) upload_paused_ = false;
+  if (head_.complete() || (body_ && !body_->waiting() && !awaits_continue_)) upload_paused_ = false;
   // The callbacks that this runs may pause again.
   const int paused =
       (download_paused_ ? CURLPAUSE_RECV : 0) | (upload_paused_ ? CURLPAUSE_SEND : 0);
@@ -314,6 +348,13 @@ CURLcode OriginTransfer::apply_pauses() {
 
 bool OriginTransfer::expired(SteadyTime now) {
   if (upload_paused_ && head_.complete()) unpause_();
+  if (upload_paused_ && awaits_continue_ && !head_.complete()) {
+    if (!continue_by_) continue_by_ = now + kContinuePatience;
+    if (now >= *continue_by_) {
+      awaits_continue_ = false;
+      unpause_();
+    }
+  }
   const bool waits_for_others = receiver_paused_ || (body_ && body_->waiting());
   if (std::exchange(progressed_, false) || waits_for_others) {
     deadline_ = now + (head_.complete() ? settings_.idle_timeout : settings_.response_timeout);

@@ -65,6 +65,7 @@ class OriginTransfer {
   void set_method(const OriginRequest& request);
   void set_fields(const OriginRequest& request);
   std::size_t take_header(std::string_view line);
+  bool take_interim(OriginHead&& head);
   std::size_t take_body(std::span<const std::byte> bytes);
   std::size_t give_body(std::span<std::byte> out);
   int may_send();
@@ -97,6 +98,10 @@ class OriginTransfer {
   bool receiver_paused_ = false;
   bool download_paused_ = false;  // libcurl holds bytes back
   bool upload_paused_ = false;    // libcurl waits for the body
+  // We wait for the origin's 100 ourselves: libcurl, asked to, would send a request that was
+  // answered 417 once more.
+  bool awaits_continue_ = false;
+  std::optional<SteadyTime> continue_by_;  // the end of that wait, once the head is out
 };
 
 }  // namespace secondsight::proxy

@@ -6,6 +6,7 @@
 #include "cache/policy/freshness.h"
 #include "cache/policy/hop_by_hop.h"
 #include "cache/policy/http_date.h"
+#include "cache/policy/list.h"
 #include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
 
@@ -16,6 +17,10 @@ void append_number(std::string& out, std::int64_t number) {
   std::array<char, 24> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
   out.append(digits.data(), end);
+}
+
+std::string_view via(int version) noexcept {
+  return version == 20 ? "2 secondsight" : version == 10 ? "1.0 secondsight" : "1.1 secondsight";
 }
 
 }  // namespace
@@ -32,9 +37,7 @@ std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
     object->fields.add("Date", cache::policy::format_http_date(times.response_received));
     object->facts.date = times.response_received;
   }
-  object->fields.add("Via", head.version == 20   ? "2 secondsight"
-                            : head.version == 10 ? "1.0 secondsight"
-                                                 : "1.1 secondsight");
+  object->fields.add("Via", via(head.version));
   cache::policy::fold_age(object->facts, object->times);
   return object;
 }
@@ -49,6 +52,25 @@ std::shared_ptr<const cache::ObjectHead> freshened_head(const cache::ObjectHead&
   fresh->facts =
       cache::policy::read_facts(fresh->status, fresh->fields, fresh->times.response_received);
   return fresh;
+}
+
+std::string interim_head(const OriginHead& head) {
+  cache::policy::FieldBlock fields = cache::policy::storable_fields(head.fields);
+  fields.add("Via", via(head.version));
+  return status_line(head.status, head.reason).append(fields.text());
+}
+
+std::string announced_trailers(const OriginHead& head) {
+  std::string names;
+  for (const auto line : head.fields) {
+    if (!cache::policy::equals_ignoring_case(line.name, "Trailer")) continue;
+    cache::policy::ListMembers members(line.value);
+    while (const auto name = members.next()) {
+      if (!cache::policy::is_token(*name) || !cache::policy::may_be_trailer(*name)) continue;
+      names.append(names.empty() ? "" : ", ").append(*name);
+    }
+  }
+  return names;
 }
 
 std::string status_line(int status, std::string_view reason) {

@@ -23,6 +23,13 @@ std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
 std::shared_ptr<const cache::ObjectHead> freshened_head(const cache::ObjectHead& stored,
                                                         const cache::ObjectHead& told);
 
+/// What of an interim head is passed on: status line, end-to-end fields without Content-Length, our
+/// Via. RFC 9110 7.6, 15.2.
+std::string interim_head(const OriginHead& head);
+
+/// The names in Trailer of fields that may follow a body, as a list; mostly empty. RFC 9110 6.6.2.
+std::string announced_trailers(const OriginHead& head);
+
 /// "HTTP/1.1 200 OK\r\n"
 std::string status_line(int status, std::string_view reason);
 

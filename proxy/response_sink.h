@@ -29,6 +29,10 @@ class ResponseSink {
   };
   virtual ~ResponseSink() = default;
 
+  /// Sends an interim (1xx) head at once, any number of times before begin(); `head` is its status
+  /// line and fields, without the final empty line, and stays valid until it returns. Nothing for
+  /// an HTTP/1.0 client. Errors as of write(). RFC 9110 15.2.
+  virtual net::awaitable<Result<>> send_interim(std::string_view head) = 0;
   /// Frames and buffers the head; it goes out with the first body bytes, or at flush() or finish().
   virtual void begin(const Head&) = 0;
   /// Sends pieces (with the head, in one system call where possible). The bytes must stay valid
@@ -37,6 +41,9 @@ class ResponseSink {
   virtual net::awaitable<Result<>> write(std::span<const std::span<const std::byte>> pieces) = 0;
   /// Sends what is buffered now (a head whose body is slow to come).
   virtual net::awaitable<Result<>> flush() = 0;
+  /// Fields ("Name: value\r\n" each) to follow the body: once, after the last write() and before
+  /// finish(). Dropped where the framing has no place for them.
+  virtual void add_trailers(std::string_view fields) = 0;
   /// Ends the message. If fewer bytes were written than promised, the connection is closed instead.
   virtual net::awaitable<Result<>> finish() = 0;
   /// Ends the connection without ending the message, so that the client sees it cut (reset when

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kLinger = 2s;  // and how long
 constexpr std::size_t kBurstBytes = 1_MiB;         // sent before other sessions get their turn
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kCrlf = "\r\n";
-constexpr std::string_view kLastChunk = "0\r\n\r\n";
+constexpr std::string_view kLastChunkSize = "0\r\n";
 
 net::const_buffer buffer_of(std::string_view text) {
   return {text.data(), text.size()};
@@ -221,7 +221,7 @@ void Session::start_exchange() {
   head_.clear();
   promised_bytes_ = written_bytes_ = 0;
   framing_ = Framing::Length;
-  begun_ = finished_ = false;
+  begun_ = finished_ = has_trailers_ = false;
   keep_ = true;
 }
 
@@ -255,6 +255,7 @@ net::awaitable<Result<std::span<const std::byte>>> Session::next() {
 /// Never waits, so that it cannot get between a head and its body: 25 bytes that the socket has no
 /// room for mean a client that does not read, and end the connection.
 bool Session::send_continue() {
+  if (is_sending_interim_) return is_continue_held_ = true;
   std::array<net::const_buffer, 1> interim{buffer_of(kContinue)};
   std::span<net::const_buffer> left(interim);
   error_code error;
@@ -294,6 +295,19 @@ bool Session::must_close_after() const {
   if (decoder_.done()) return false;
   // A client that still waits for 100 may send the body or not: nobody can tell where it would end.
   return is_continue_due_ || decoder_.remaining().value_or(0) > kSkipBytesMax;
+}
+
+net::awaitable<Result<>> Session::send_interim(std::string_view head) {
+  CHECK(!begun_);
+  if (broken_) co_return error_code(net::error::connection_aborted);
+  if (request_.version < 11) co_return Result<>{};
+  std::array<net::const_buffer, 2> buffers{buffer_of(head), buffer_of(kCrlf)};
+  is_sending_interim_ = true;
+  auto result = co_await send(buffers);
+  is_sending_interim_ = false;
+  if (std::exchange(is_continue_held_, false) && result && !send_continue())
+    co_return error_code(net::error::connection_aborted);
+  co_return result;
 }
 
 void Session::begin(const Head& head) {
@@ -353,6 +367,13 @@ net::awaitable<Result<>> Session::flush() {
   co_return result;
 }
 
+void Session::add_trailers(std::string_view fields) {
+  CHECK(begun_ && !finished_ && !has_trailers_);
+  if (framing_ != Framing::Chunked) return;
+  has_trailers_ = true;
+  head_.append(kLastChunkSize).append(fields);
+}
+
 net::awaitable<Result<>> Session::finish() {
   CHECK(begun_ && !finished_);
   if (broken_) co_return error_code(net::error::connection_aborted);
@@ -361,7 +382,7 @@ net::awaitable<Result<>> Session::finish() {
     co_return error_code(net::error::connection_aborted);
   }
   finished_ = true;
-  if (framing_ == Framing::Chunked) head_.append(kLastChunk);
+  if (framing_ == Framing::Chunked) head_.append(has_trailers_ ? "" : kLastChunkSize).append(kCrlf);
   co_return co_await flush();
 }
 

@@ -82,9 +82,11 @@ class Session final : private BodySource,
   // BodySource
   net::awaitable<Result<std::span<const std::byte>>> next() override;
   // ResponseSink
+  net::awaitable<Result<>> send_interim(std::string_view head) override;
   void begin(const Head& head) override;
   net::awaitable<Result<>> write(std::span<const std::span<const std::byte>> pieces) override;
   net::awaitable<Result<>> flush() override;
+  void add_trailers(std::string_view fields) override;
   net::awaitable<Result<>> finish() override;
   void abort() noexcept override;
   bool begun() const noexcept override { return begun_; }
@@ -104,6 +106,7 @@ class Session final : private BodySource,
   BodyDecoder decoder_;
   std::size_t piece_bytes_ = 0;  // of the buffer, out with the last piece
   bool is_continue_due_ = false;
+  bool is_continue_held_ = false;  // until the interim head under way is out
   std::optional<RequestFault> body_fault_;
 
   // The response.
@@ -112,6 +115,8 @@ class Session final : private BodySource,
   std::uint64_t written_bytes_ = 0;
   std::size_t burst_bytes_ = 0;  // sent without giving way to other sessions
   Framing framing_ = Framing::Length;
+  bool is_sending_interim_ = false;
+  bool has_trailers_ = false;  // in head_, behind the last chunk's size
   bool begun_ = false;
   bool finished_ = false;
   bool keep_ = true;     // read another request after this response

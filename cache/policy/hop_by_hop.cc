@@ -53,6 +53,45 @@ constexpr std::array<std::string_view, 30> kNeverRemoved{"Accept-Encoding",
                                                          "X-Forwarded-For",
                                                          "X-Forwarded-Proto"};
 
+/// Fields that come too late behind a body, besides hop-by-hop ones and Content-*.
+constexpr std::array<std::string_view, 33> kNeverTrailing{"Age",
+                                                          "Allow",
+                                                          "Alt-Svc",
+                                                          "Authorization",
+                                                          "Cache-Control",
+                                                          "Cache-Status",
+                                                          "CDN-Cache-Control",
+                                                          "Clear-Site-Data",
+                                                          "Cookie",
+                                                          "Date",
+                                                          "Expect",
+                                                          "Expires",
+                                                          "Forwarded",
+                                                          "Host",
+                                                          "If-Match",
+                                                          "If-Modified-Since",
+                                                          "If-None-Match",
+                                                          "If-Range",
+                                                          "If-Unmodified-Since",
+                                                          "Last-Modified",
+                                                          "Location",
+                                                          "Max-Forwards",
+                                                          "Pragma",
+                                                          "Range",
+                                                          "Refresh",
+                                                          "Retry-After",
+                                                          "Set-Cookie",
+                                                          "Strict-Transport-Security",
+                                                          "Surrogate-Control",
+                                                          "Vary",
+                                                          "Via",
+                                                          "Warning",
+                                                          "WWW-Authenticate"};
+
+bool starts_ignoring_case(std::string_view text, std::string_view beginning) noexcept {
+  return equals_ignoring_case(text.substr(0, beginning.size()), beginning);
+}
+
 template <class Names>
 bool contains(const Names& names, std::string_view name) noexcept {
   return std::any_of(names.begin(), names.end(),
@@ -87,6 +126,12 @@ FieldBlock without_hop_by_hop(const FieldBlock& received, Also is_dropped_too) {
 
 bool is_hop_by_hop(std::string_view name) noexcept {
   return contains(kHopByHop, name);
+}
+
+bool may_be_trailer(std::string_view name) noexcept {
+  if (equals_ignoring_case(name, "Content-Digest")) return true;  // made for it: RFC 9530 2
+  return !is_hop_by_hop(name) && !starts_ignoring_case(name, "Content-") &&
+         !starts_ignoring_case(name, "Access-Control-") && !contains(kNeverTrailing, name);
 }
 
 FieldBlock end_to_end(const FieldBlock& received) {

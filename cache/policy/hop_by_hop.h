@@ -10,6 +10,10 @@ namespace secondsight::cache::policy {
 /// Trailer, Transfer-Encoding, Upgrade. RFC 9110 7.6.1, RFC 9111 3.1.
 bool is_hop_by_hop(std::string_view name) noexcept;
 
+/// Whether a field of this name may be passed on behind a body: nothing that framing, routing,
+/// credentials, caching or the reading of the body depend on. RFC 9110 6.5.1.
+bool may_be_trailer(std::string_view name) noexcept;
+
 /// The fields that may cross a proxy: without hop-by-hop fields and those that Connection names
 /// (which never removes Host, Content-Length, Cache-Control, Age, Date, ETag and other fields whose
 /// loss would change the message's meaning for everyone behind us).

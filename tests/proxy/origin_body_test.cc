@@ -266,6 +266,102 @@ TEST(OriginBody, IsContentWithAWholeAnswerWhenTheBodyIsNeverRead) {
   EXPECT_EQ(summary(recorder), kOkSummary);
 }
 
+OriginRequest hesitant(BodySource& body, std::optional<std::uint64_t> length) {
+  OriginRequest request = upload(body, length);
+  request.expects_continue = true;
+  return request;
+}
+
+TEST(OriginBody, WaitsForTheOriginsContinue) {
+  for (const bool known : {true, false}) {
+    std::string head;
+    ScriptedOrigin origin([&](OriginConnection& connection) {
+      head = connection.read_head();
+      connection.checkpoint();
+      connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+      for (std::string got; got.find("hello") == std::string::npos;) got += connection.read_some();
+      connection.send(kOk);
+      connection.wait_for_close();
+    });
+    OriginClientTest test({origin.url()});
+    Pieces body(test.io);
+    body.add("hello");
+    body.end();
+    Recorder recorder;
+    const auto fetch = test.start(
+        hesitant(body, known ? std::optional<std::uint64_t>(5) : std::nullopt), recorder);
+    ASSERT_TRUE(test.run_until([&] { return origin.at_checkpoint() == 1; }));
+    test.drain();
+    EXPECT_EQ(body.calls, 0U);
+    origin.release();
+    ASSERT_TRUE(test.run_until([&] { return recorder.done.has_value(); }));
+    EXPECT_EQ(summary(recorder), kOkSummary);
+    EXPECT_NE(head.find("Expect: 100-continue\r\n"), std::string::npos) << head;
+  }
+}
+
+TEST(OriginBody, SendsUnaskedWhenTheOriginNeverSaysContinue) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    connection.read_head();
+    connection.checkpoint();
+    for (std::string got; got.size() < 5;) got += connection.read_some();
+    connection.send(kOk);
+    connection.wait_for_close();
+  });
+  OriginClientTest test({origin.url()});
+  Pieces body(test.io);
+  body.add("hello");
+  Recorder recorder;
+  const auto fetch = test.start(hesitant(body, 5), recorder);
+  ASSERT_TRUE(test.run_until([&] { return origin.at_checkpoint() == 1; }));
+  ASSERT_TRUE(test.run_until([&] {  // once the head is out
+    test.pass(0ms);
+    test.drain();
+    test.pass(kContinuePatience - 1ms);
+    test.drain();
+    return body.calls == 0;
+  }));
+  test.pass(1ms);
+  test.drain();
+  EXPECT_EQ(body.calls, 1U);
+  origin.release();
+  ASSERT_TRUE(test.run_until([&] { return recorder.done.has_value(); }));
+  EXPECT_EQ(summary(recorder), kOkSummary);
+}
+
+TEST(OriginBody, NeverAsksForABodyThatWasRefused) {
+  struct Case {
+    std::string answer, expected;
+  };
+  for (const auto& [answer, expected] : std::vector<Case>{
+           {"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", "none 417 No [Content-Length=2|] no"},
+           {"HTTP/1.1 413 Large\r\nContent-Length: 2\r\n\r\nno",
+            "none 413 Large [Content-Length=2|] no"},
+           {"HTTP/1.1 401 Who\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+            "none 401 Who [Transfer-Encoding=chunked|] no"},
+           {"HTTP/1.1 303 There\r\nContent-Length: 0\r\n\r\n",
+            "none 303 There [Content-Length=0|] "},
+           {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+            "none 200 OK [Transfer-Encoding=chunked|] ok"},
+           {kOk, kOkSummary}}) {
+    for (const bool known : {true, false}) {
+      ScriptedOrigin origin([&](OriginConnection& connection) {
+        if (connection.number() > 0) return answer_always(kOk)(connection);
+        connection.read_head();
+        connection.send(answer);
+        connection.wait_for_close();
+      });
+      OriginClientTest test({origin.url()});
+      Pieces body(test.io);
+      EXPECT_EQ(test.fetch(hesitant(body, known ? std::optional<std::uint64_t>(5) : std::nullopt)),
+                expected);
+      EXPECT_EQ(body.calls, 0U) << answer;
+      EXPECT_EQ(test.fetch("/next"), kOkSummary);
+      EXPECT_EQ(origin.connections(), 2U) << "that connection is not used again: " << answer;
+    }
+  }
+}
+
 TEST(OriginBody, TakesAHeadRequestWithABody) {
   ScriptedOrigin origin(answer_always("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"));
   OriginClientTest test({origin.url()});

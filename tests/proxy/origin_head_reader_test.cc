@@ -13,10 +13,18 @@ using Http2 = OriginHeadReader::Http2;
 
 constexpr std::size_t kLimit = 4096;
 
-// "malformed", "more", or the head in one line.
+std::string text_of(const OriginHead& head) {
+  std::string out = std::to_string(head.version) + ' ' + std::to_string(head.status) + ' ' +
+                    head.reason + " [" + std::string(head.fields.text()) + ']';
+  if (head.content_length) out += ' ' + std::to_string(*head.content_length);
+  return out;
+}
+
+// "malformed", "more", or the head in one line; interim heads before it, each with a " > ".
 std::string read(std::string_view text, std::size_t limit = kLimit, Http2 http2 = Http2::Refused) {
   OriginHeadReader reader;
   reader.reset(limit, http2);
+  std::string interim;
   while (!text.empty()) {
     const auto end = text.find('\n');
     const auto line = end == std::string_view::npos ? text : text.substr(0, end + 1);
@@ -24,16 +32,16 @@ std::string read(std::string_view text, std::size_t limit = kLimit, Http2 http2 
     switch (reader.take(line)) {
       case OriginHeadReader::Step::More:
         continue;
+      case OriginHeadReader::Step::Trailer:
       case OriginHeadReader::Step::Malformed:
         return "malformed";
+      case OriginHeadReader::Step::Interim:
+        interim += text_of(reader.release()) + " > ";
+        continue;
       case OriginHeadReader::Step::Complete:
         break;
     }
-    OriginHead head = reader.release();
-    std::string out = std::to_string(head.version) + ' ' + std::to_string(head.status) + ' ' +
-                      head.reason + " [" + std::string(head.fields.text()) + ']';
-    if (head.content_length) out += ' ' + std::to_string(*head.content_length);
-    return out;
+    return interim + text_of(reader.release());
   }
   return "more";
 }
@@ -60,9 +68,14 @@ TEST(OriginHeadReader, AcceptsWhatHasOneMeaning) {
       {ok("Content-Length: 5\r\nContent-Length: 5\r\n"),
        "11 200 OK [Content-Length: 5\r\nContent-Length: 5\r\n] 5"},
       {ok("Transfer-Encoding: Chunked\r\n"), "11 200 OK [Transfer-Encoding: Chunked\r\n]"},
+      {ok("Transfer-Encoding: odd\r\n"), "11 200 OK [Transfer-Encoding: odd\r\n]"},
+      {ok("Transfer-Encoding: xchunked\r\n"), "11 200 OK [Transfer-Encoding: xchunked\r\n]"},
       {"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + ok("B: c\r\n"),
-       "11 200 OK [B: c\r\n]"},
-      {"HTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\n\r\n" + ok(""), "11 200 OK []"},
+       "11 103 Early Hints [Link: a\r\n] > 11 100 Continue [] > 11 200 OK [B: c\r\n]"},
+      {"HTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\n\r\n" + ok(""),
+       "11 103 Early Hints [Content-Length: 7\r\n] 7 > 11 200 OK []"},
+      {"HTTP/1.1 199 Odd\r\nTransfer-Encoding: chunked\r\n\r\n" + ok("Content-Length: 5\r\n"),
+       "11 199 Odd [Transfer-Encoding: chunked\r\n] > 11 200 OK [Content-Length: 5\r\n] 5"},
   };
   for (const auto& [text, expected] : cases) EXPECT_EQ(read(text), expected) << text;
 }
@@ -116,7 +129,20 @@ TEST(OriginHeadReader, RefusesWhatHasSeveral) {
       ok("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
       ok("Transfer-Encoding: gzip, chunked\r\n"),
       ok("Transfer-Encoding: identity\r\n"),
-      ok("Transfer-Encoding: xchunked\r\n"),
+      ok("Transfer-Encoding: GZIP\r\n"),
+      ok("Transfer-Encoding: x-gzip\r\n"),
+      ok("Transfer-Encoding: deflate\r\n"),
+      ok("Transfer-Encoding: compress\r\n"),
+      ok("Transfer-Encoding: x-compress\r\n"),
+      ok("Transfer-Encoding: chunked, odd\r\n"),
+      ok("Transfer-Encoding: odd, chunked\r\n"),
+      ok("Transfer-Encoding: chunked;q=1\r\n"),
+      ok("Transfer-Encoding: odd odd\r\n"),
+      ok("Transfer-Encoding: \"odd\"\r\n"),
+      ok("Transfer-Encoding: odd\r\nTransfer-Encoding: chunked\r\n"),
+      ok("Transfer-Encoding: odd\r\nContent-Length: 5\r\n"),
+      ok("Content-Length: 5\r\nTransfer-Encoding: odd\r\n"),
+      "HTTP/1.0 200 OK\r\nTransfer-Encoding: odd\r\n\r\n",
       ok("Transfer-Encoding:\r\n"),
       "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
   };
@@ -133,19 +159,32 @@ TEST(OriginHeadReader, TakesHttp2OnlyWhereItCanBeSpoken) {
 TEST(OriginHeadReader, BoundsAllHeadsTogether) {
   const std::string interim = "HTTP/1.1 103 Early Hints\r\n\r\n";
   const std::string head = interim + ok("A: b\r\n");
-  EXPECT_EQ(read(head, head.size()), "11 200 OK [A: b\r\n]");
+  EXPECT_EQ(read(head, head.size()), "11 103 Early Hints [] > 11 200 OK [A: b\r\n]");
   for (std::size_t limit = 0; limit < head.size(); ++limit)
     EXPECT_EQ(read(head, limit), "malformed") << limit;
 }
 
-TEST(OriginHeadReader, DropsTrailersButCountsThem) {
+TEST(OriginHeadReader, ReadsTrailersAndCountsThem) {
   OriginHeadReader reader;
   reader.reset(40, Http2::Refused);
   EXPECT_EQ(reader.take("HTTP/1.1 200 OK\r\n"), OriginHeadReader::Step::More);
   EXPECT_EQ(reader.take("\r\n"), OriginHeadReader::Step::Complete);
   EXPECT_TRUE(reader.complete());
-  EXPECT_EQ(reader.take("Trailer: 1\r\n"), OriginHeadReader::Step::More);
-  EXPECT_EQ(reader.take("Trailer: 2\r\n"), OriginHeadReader::Step::Malformed);
+  EXPECT_EQ(reader.take("Sum:  1 \r\n"), OriginHeadReader::Step::Trailer);
+  EXPECT_EQ(reader.trailer().name, "Sum");
+  EXPECT_EQ(reader.trailer().value, "1");
+  EXPECT_EQ(reader.take("\r\n"), OriginHeadReader::Step::More);
+  EXPECT_EQ(reader.take("Trailer: 2\r\n"), OriginHeadReader::Step::Malformed) << "over the limit";
+}
+
+TEST(OriginHeadReader, RefusesTrailersThatAreNoFields) {
+  for (const char* line : {"x\r\n", ": x\r\n", "A : x\r\n", " A: x\r\n", "A: x\n", "A: \x01\r\n"}) {
+    OriginHeadReader reader;
+    reader.reset(kLimit, Http2::Refused);
+    (void)reader.take("HTTP/1.1 200 OK\r\n");
+    (void)reader.take("\r\n");
+    EXPECT_EQ(reader.take(line), OriginHeadReader::Step::Malformed) << line;
+  }
 }
 
 TEST(OriginHeadReader, ForgetsTheResponseBefore) {

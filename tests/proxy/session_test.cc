@@ -4,6 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
@@ -383,6 +384,63 @@ TEST_F(SessionTest, SendsContinueWhenTheBodyIsPulledAndOnlyThen) {
   const std::string answer = refused->read_until("no");
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200"));
   EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos);
+}
+
+net::awaitable<void> hint_and_answer(ResponseSink& sink) {
+  (void)co_await sink.send_interim("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n");
+  (void)co_await sink.send_interim("HTTP/1.1 102 Processing\r\n");
+  co_await respond(sink, "x");
+}
+
+TEST_F(SessionTest, SendsInterimHeadsAtOnceButNotToAnOldClient) {
+  net::steady_timer gate(io, net::steady_timer::time_point::max());
+  handler.function = [&](const Request&, BodySource&, ResponseSink& sink) -> net::awaitable<void> {
+    (void)co_await sink.send_interim("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n");
+    (void)co_await gate.async_wait(use_result);
+    co_await hint_and_answer(sink);
+  };
+  const auto client = connect();
+  client->send(get("/"));
+  const std::string hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+  EXPECT_EQ(client->read_until("\r\n\r\n"), hint) << "before the final head is known";
+  gate.cancel();
+  const std::string expected = hint + "HTTP/1.1 102 Processing\r\n\r\n" +
+                               "HTTP/1.1 200 OK\r\nX-Stored: yes\r\nAge: 1\r\n"
+                               "Content-Length: 1\r\n\r\nx";
+  EXPECT_EQ(client->read_exactly(expected.size()), expected);
+
+  handler.function = [](const Request&, BodySource&, ResponseSink& sink) -> net::awaitable<void> {
+    co_await hint_and_answer(sink);
+  };
+  const auto old = connect();
+  old->send("GET / HTTP/1.0\r\n\r\n");
+  EXPECT_TRUE(old->read_to_end().starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(SessionTest, KeepsContinueOutOfAnInterimHeadThatIsBeingSent) {
+  const std::string large(1 << 20, 'x');
+  handler.function = [&](const Request&, BodySource& body,
+                         ResponseSink& sink) -> net::awaitable<void> {
+    net::steady_timer ended(io, net::steady_timer::time_point::max());
+    auto pull = [](BodySource& from, net::steady_timer& at_end) -> net::awaitable<void> {
+      co_await net::post(net::use_awaitable);  // when the head is half out
+      (void)co_await from.next();
+      at_end.cancel();
+    };
+    net::co_spawn(io, pull(body, ended), net::detached);
+    const std::string head = "HTTP/1.1 103 Early Hints\r\nX: " + large + "\r\n";
+    (void)co_await sink.send_interim(head);
+    (void)co_await ended.async_wait(use_result);
+    co_await respond(sink, "x");
+  };
+  const auto client = connect(4096, 4096);
+  client->send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n");
+  const std::string hint = "HTTP/1.1 103 Early Hints\r\nX: " + large + "\r\n\r\n";
+  const std::string next = "HTTP/1.1 100 Continue\r\n\r\n";
+  const std::string got = client->read_exactly(hint.size() + next.size());
+  EXPECT_TRUE(got == hint + next) << got.substr(0, 100);
+  client->send("y");
+  EXPECT_EQ(client->read_response().body, "x");
 }
 
 TEST_F(SessionTest, SkipsAnUnreadBodyIfItIsSmall) {

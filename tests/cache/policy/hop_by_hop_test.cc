@@ -61,6 +61,38 @@ TEST(HopByHop, WhatCrossesAProxy) {
   }
 }
 
+TEST(HopByHop, WhatMayComeBehindABody) {
+  struct Row {
+    const char* clause;
+    const char* name;
+    bool may;
+  };
+  const Row rows[] = {
+      {"RFC 9110 6.5.1: unknown", "Server-Timing", true},
+      {"RFC 9110 6.5.1: unknown", "X-Checksum", true},
+      {"RFC 9530 2: made for it", "content-digest", true},
+      {"RFC 9110 8.8.3: allowed by its definition", "ETag", true},
+      {"RFC 9110 11.6.3: allowed by its definition", "Authentication-Info", true},
+      {"RFC 9110 6.5.1: framing", "Content-Length", false},
+      {"RFC 9110 6.5.1: framing", "transfer-encoding", false},
+      {"RFC 9110 6.5.1: the connection's", "Connection", false},
+      {"RFC 9110 6.5.1: the connection's", "Trailer", false},
+      {"RFC 9110 6.5.1: routing", "host", false},
+      {"RFC 9110 6.5.1: routing", "Location", false},
+      {"RFC 9110 6.5.1: credentials", "Authorization", false},
+      {"RFC 9110 6.5.1: credentials", "SET-COOKIE", false},
+      {"RFC 9110 6.5.1: credentials", "WWW-Authenticate", false},
+      {"RFC 9110 6.5.1: request modifiers", "Max-Forwards", false},
+      {"RFC 9110 6.5.1: response controls", "Cache-Control", false},
+      {"RFC 9110 6.5.1: response controls", "cdn-cache-control", false},
+      {"RFC 9110 6.5.1: response controls", "Vary", false},
+      {"RFC 9110 6.5.1: format", "Content-Type", false},
+      {"RFC 9110 6.5.1: format", "Content-Anything", false},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(may_be_trailer(row.name), row.may) << row.clause << row.name;
+}
+
 TEST(HopByHop, WhatIsStored) {
   // RFC 9111 3.1, 3.2 (Content-Length), 5.1 (Age).
   const FieldBlock received = head({{"Date", "d"},

@@ -1,0 +1,227 @@
+// Messages that cross the proxy beside a request and its response.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/proxy/flight_fixture.h"
+
+namespace secondsight::proxy::test {
+namespace {
+
+using namespace literals;
+
+const std::string kHint =
+    "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n";
+const std::string kHintForTheClient =
+    "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\nVia: 1.1 secondsight\r\n\r\n";
+
+TEST(Crossing, InterimHeadsReachTheClientAndAreNotKept) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    while (!connection.read_request().empty()) {
+      connection.send("HTTP/1.1 102 Processing\r\n\r\n" + kHint);
+      connection.checkpoint();
+      connection.send("HTTP/1.1 100 Continue\r\n\r\n" + ok(kFresh, "hello"));
+    }
+  });
+  RunningProxy proxy(origin.url());
+  const auto client = ask(proxy, "/a");
+  EXPECT_EQ(client->read_until("\r\n\r\n"),
+            "HTTP/1.1 102 Processing\r\nVia: 1.1 secondsight\r\n\r\n");
+  EXPECT_EQ(client->read_until("\r\n\r\n"), kHintForTheClient) << "before there is an answer";
+  origin.release();
+  const std::string head = client->read_until("\r\n\r\n");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
+  EXPECT_EQ(head.find("Link"), std::string::npos) << head;
+  EXPECT_EQ(client->read_exactly(5), "hello");
+
+  const auto again = ask(proxy, "/a");
+  const std::string stored = again->read_until("\r\n\r\n");
+  EXPECT_TRUE(stored.starts_with("HTTP/1.1 200 OK\r\n")) << stored;
+  EXPECT_NE(stored.find("secondsight; hit"), std::string::npos) << stored;
+  EXPECT_EQ(stored.find("Link"), std::string::npos) << stored;
+}
+
+TEST(Crossing, InterimHeadsReachAllWhoWaitAndNobodyElse) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    while (!connection.read_request().empty()) {
+      connection.checkpoint();
+      connection.send(kHint);
+      connection.checkpoint();
+      connection.send(head_of(10, kFresh) + "hello");
+      connection.checkpoint();
+      connection.send("world");
+    }
+  });
+  RunningProxy proxy(origin.url());
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(ask(proxy, "/a"));
+  ASSERT_TRUE(collapsed(proxy, 7));
+  origin.release();
+  for (const auto& client : clients) EXPECT_EQ(client->read_until("\r\n\r\n"), kHintForTheClient);
+  clients.push_back(ask(proxy, "/a"));  // joins behind the hint, before the head
+  ASSERT_TRUE(collapsed(proxy, 8));
+  EXPECT_EQ(clients.back()->read_until("\r\n\r\n"), kHintForTheClient);
+  origin.release();
+  for (const auto& client : clients) {
+    const std::string head = client->read_until("\r\n\r\n");
+    EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
+  }
+  const auto late = ask(proxy, "/a");  // joins the body
+  ASSERT_TRUE(collapsed(proxy, 9));
+  origin.release();
+  const std::string head = late->read_until("\r\n\r\n");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
+  clients.push_back(ask(proxy, "/a"));
+  for (const auto& client : clients) {
+    const std::string body = client->read_until("world");
+    EXPECT_TRUE(body.ends_with("helloworld")) << body;
+  }
+}
+
+TEST(Crossing, OldClientsGetNoInterimHeads) {
+  RoutedOrigin origin;
+  origin.on("/a", kHint + ok("", "hello"));
+  RunningProxy proxy(origin.url());
+  RawClient client(proxy.port());
+  client.send("GET /a HTTP/1.0\r\nHost: example.test\r\n\r\n");
+  const std::string answer = client.read_to_end();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
+  EXPECT_EQ(answer.find("103"), std::string::npos) << answer;
+}
+
+TEST(Crossing, SixteenInterimHeadsAreEnough) {
+  RoutedOrigin origin;
+  std::string hints;
+  for (int i = 0; i < 20; ++i)
+    hints += "HTTP/1.1 103 Early Hints\r\nN: " + std::to_string(i) + "\r\n\r\n";
+  origin.on("/a", hints + ok("", "hello"));
+  RunningProxy proxy(origin.url());
+  const auto client = ask(proxy, "/a");
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(
+        client->read_until("\r\n\r\n"),
+        "HTTP/1.1 103 Early Hints\r\nN: " + std::to_string(i) + "\r\nVia: 1.1 secondsight\r\n\r\n");
+  }
+  EXPECT_TRUE(client->read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST(Crossing, TrailersReachWhoTakesThemAndAreNotKept) {
+  RoutedOrigin origin;
+  const std::string answer =
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum, Content-Type, Late\r\n"
+      "Trailer: \"x\", Time\r\n" +
+      std::string(kFresh) +
+      "\r\n5\r\nhello\r\n0\r\nSum: 1\r\nContent-Type: text/evil\r\nSet-Cookie: a=b\r\n"
+      "Content-Length: 3\r\nTime:\r\n\r\n";
+  for (const char* target : {"/te", "/no-te", "/old"}) origin.on(target, answer);
+  RunningProxy proxy(origin.url());
+
+  for (const bool first : {true, false}) {
+    const auto client = ask(proxy, "/te", "TE: gzip;q=0.5, Trailers\r\nConnection: TE\r\n");
+    const std::string head = client->read_until("\r\n\r\n");
+    EXPECT_EQ(head.find("Trailer: Sum, Late, Time\r\n") != std::string::npos, first) << head;
+    if (first) {
+      const std::string body = client->read_until("\r\n\r\n");
+      EXPECT_EQ(body, "5\r\nhello\r\n0\r\nSum: 1\r\nTime: \r\n\r\n");
+    } else {
+      EXPECT_NE(head.find("secondsight; hit"), std::string::npos) << head;
+      EXPECT_EQ(client->read_exactly(5), "hello");
+    }
+    client->send("GET /te HTTP/1.1\r\nHost: example.test\r\n\r\n");  // the framing is in order
+    EXPECT_EQ(client->read_response().body, "hello");
+  }
+  const auto without = ask(proxy, "/no-te");
+  EXPECT_EQ(without->read_until("\r\n\r\n").find("Trailer:"), std::string::npos);
+  EXPECT_EQ(without->read_until("\r\n\r\n"), "5\r\nhello\r\n0\r\n\r\n");
+  RawClient old(proxy.port());
+  old.send("GET /old HTTP/1.0\r\nHost: example.test\r\nTE: trailers\r\n\r\n");
+  const std::string all = old.read_to_end();
+  EXPECT_TRUE(all.ends_with("\r\n\r\nhello")) << all;
+
+  const auto requests = origin.requests();
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_NE(requests[0].find("TE: trailers\r\n"), std::string::npos) << requests[0];
+  EXPECT_NE(requests[0].find("Connection: TE\r\n"), std::string::npos) << requests[0];
+  EXPECT_EQ(requests[1].find("\r\nTE:"), std::string::npos) << requests[1];
+  EXPECT_EQ(requests[2].find("\r\nTE:"), std::string::npos) << requests[2];
+}
+
+TEST(Crossing, TrailersReachAllReadersOfAStream) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    while (!connection.read_request().empty()) {
+      connection.checkpoint();
+      connection.send(chunked_head(kFresh) + "5\r\nhello\r\n");
+      connection.checkpoint();
+      connection.send("0\r\nSum: 1\r\n\r\n");
+    }
+  });
+  RunningProxy proxy(origin.url());
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(ask(proxy, "/a", "TE: trailers\r\n"));
+  ASSERT_TRUE(collapsed(proxy, 7));
+  release(origin, 2);
+  for (const auto& client : clients) {
+    client->read_until("\r\n\r\n");
+    EXPECT_EQ(client->read_until("\r\n\r\n"), "5\r\nhello\r\n0\r\nSum: 1\r\n\r\n");
+  }
+}
+
+TEST(Crossing, AnUnknownTransferCodingIsReadToTheEnd) {
+  ScriptedOrigin origin([](OriginConnection& connection) {
+    if (connection.read_request().empty()) return;
+    connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: odd\r\n" + std::string(kFresh) +
+                    "\r\n5\r\nhello\r\n0\r\n\r\n");
+  });
+  RunningProxy proxy(origin.url());
+  for (const char* how : {"fwd=uri-miss", "hit"}) {
+    const RawResponse answer = proxy.get("/a");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "5\r\nhello\r\n0\r\n\r\n") << "as it came";
+    EXPECT_NE(answer.field("Transfer-Encoding"), "odd");
+    EXPECT_TRUE(says(answer, how)) << answer.head;
+  }
+  EXPECT_EQ(proxy.get("/b").status, 200);
+  EXPECT_EQ(origin.connections(), 2U) << "one connection for each response";
+}
+
+TEST(Crossing, TheOriginDecidesWhetherABodyIsAskedFor) {
+  const std::string request =
+      "POST /a HTTP/1.1\r\nHost: example.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
+  ScriptedOrigin willing([](OriginConnection& connection) {
+    connection.read_head();
+    connection.checkpoint();
+    connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+    if (connection.read_some() == "hello") connection.send(ok("", "thanks"));
+    connection.wait_for_close();
+  });
+  {
+    RunningProxy proxy(willing.url());
+    RawClient client(proxy.port());
+    client.send(request);
+    ASSERT_TRUE(eventually([&] { return willing.at_checkpoint() == 1; }));
+    EXPECT_EQ(client.read_some(), "");
+    willing.release();
+    EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    client.send("hello");
+    EXPECT_EQ(client.read_response("POST").body, "thanks");
+  }
+  for (const char* status :
+       {"401 Unauthorized", "413 Content Too Large", "417 Expectation Failed"}) {
+    ScriptedOrigin refusing([&](OriginConnection& connection) {
+      while (!connection.read_head().empty())
+        connection.send("HTTP/1.1 " + std::string(status) + "\r\nContent-Length: 2\r\n\r\nno");
+    });
+    RunningProxy proxy(refusing.url());
+    RawClient client(proxy.port());
+    client.send(request);
+    const std::string answer = client.read_until("no");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + std::string(status) + "\r\n")) << answer;
+    EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos) << answer;
+    client.shutdown_send();
+    EXPECT_TRUE(client.wait_closed());
+  }
+}
+
+}  // namespace
+}  // namespace secondsight::proxy::test

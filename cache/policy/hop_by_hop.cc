@@ -89,6 +89,16 @@ bool is_hop_by_hop(std::string_view name) noexcept {
   return contains(kHopByHop, name);
 }
 
+bool is_named_by_connection(const FieldBlock& received, std::string_view name) noexcept {
+  for (const FieldLine line : received) {
+    if (!equals_ignoring_case(line.name, "Connection")) continue;
+    ListMembers members(line.value);
+    while (const auto option = members.next())
+      if (equals_ignoring_case(*option, name)) return !contains(kNeverRemoved, name);
+  }
+  return false;
+}
+
 FieldBlock end_to_end(const FieldBlock& received) {
   return without_hop_by_hop(received, [](std::string_view) { return false; });
 }

@@ -34,8 +34,8 @@ class KeyRules {
   }
   bool removes_dots() const noexcept { return remove_dots_; }
 
-  /// `host`, `target`: as for CacheKey::primary; `fields`: the request's, as received. One
-  /// allocation, unless parameters (more than 32) have to be sorted.
+  /// `host`, `target`: as for CacheKey::primary; `fields`: the request's, as received.
+  /// Allocates for the text alone, unless more than 32 parameters have to be sorted.
   std::string primary_text(std::string_view scheme, std::string_view host, std::string_view target,
                            const policy::FieldBlock& fields) const;
 

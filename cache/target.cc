@@ -97,6 +97,10 @@ void append_host(std::string_view scheme, std::string_view host, std::string& ou
 }
 
 bool append_normalised(std::string_view text, std::string& out) {
+  if (text.find('%') == std::string_view::npos && text.find('\n') == std::string_view::npos) {
+    out.append(text);
+    return true;
+  }
   if (!has_whole_escapes(text)) {
     for (const char c : text) append_byte(c, out);
     return false;

@@ -14,7 +14,8 @@ namespace secondsight::cache {
 /// nominates.
 ///
 /// Text of a primary key: "http://host/path?query", one line, where the host has no byte that could
-/// be read as the target's. Of a variant: the primary key's text, a line feed, vary_text().
+/// be read as the target's; the rules of a site may change and lengthen it (KeyRules). Of a
+/// variant: the primary key's text, a line feed, vary_text().
 class CacheKey {
  public:
   /// Host: lower case, without the scheme's default port. Target: origin-form, kept byte for byte
@@ -23,6 +24,9 @@ class CacheKey {
   /// are kept: origins disagree about them. `scheme` is "http" or "https".
   static CacheKey primary(std::string_view scheme, std::string_view host, std::string_view target,
                           const admission::FingerprintSeed&);
+
+  /// The key of a text that was made by the same rules, or by those of a site (KeyRules).
+  static CacheKey of_text(std::string text, const admission::FingerprintSeed&);
 
   /// A key as a disk record holds it. The fingerprint must be that of the text.
   static CacheKey from_stored(std::string text, const admission::Fingerprint& fingerprint);

@@ -42,7 +42,7 @@ net::awaitable<void> Exchange::run() {
 
 net::awaitable<void> Exchange::answer() {
   const CacheKey primary =
-      CacheKey::primary("http", request_.host, request_.target, services_.cache.seed());
+      services_.sites.primary_key(request_.host, request_.target, request_.fields);
   if (facts_.method != policy::Method::Get && facts_.method != policy::Method::Head)
     co_return co_await pass_through(primary);
   services_.cache.prefetch(primary);
@@ -141,7 +141,7 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   plan.counts_for_whole = facts_.has_range && !plan.shared && !range_alone_;
   plan.vary_marker = found.marker;
   plan.request.method = request_.method;
-  plan.request.target = request_.target;
+  plan.request.target = services_.sites.forwarded_target(request_.host, request_.target);
   plan.request.fields = forwarded_fields(request_);
   plan.request.accepts_trailers = accepts_trailers(request_);
   if (request_.has_body()) {
@@ -519,6 +519,7 @@ ExchangeHandler::ExchangeHandler(net::io_context& io, const Shared& shared)
                 .settings = shared.settings,
                 .clock = shared.clock,
                 .cache = shared.cache,
+                .sites = shared.sites,
                 .flights = shared.flights,
                 .origin = *origin_,
                 .disk = shared.disk,

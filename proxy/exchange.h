@@ -133,6 +133,7 @@ class ExchangeHandler final : public Handler {
     const Settings& settings;
     const Clock& clock;
     cache::Cache& cache;
+    const cache::Sites& sites;
     FlightTable& flights;
     DiskPool& disk;
     ProxyCounters& counters;

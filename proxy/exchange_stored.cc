@@ -229,10 +229,9 @@ net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found,
 
 net::awaitable<bool> Exchange::send_rest(const cache::ObjectHead& head, std::uint64_t first,
                                          std::optional<std::uint64_t> end) {
-  const CacheKey key =
-      CacheKey::primary("http", request_.host, request_.target, services_.cache.seed());
+  const CacheKey key = services_.sites.primary_key(request_.host, request_.target, request_.fields);
   OriginRequest request{.method = request_.method,
-                        .target = request_.target,
+                        .target = services_.sites.forwarded_target(request_.host, request_.target),
                         .fields = forwarded_fields(request_),
                         .body = nullptr,
                         .content_length = std::nullopt};

@@ -116,6 +116,7 @@ std::string Server::open_cache() {
     return "cannot open the cache in \"" + cache.directory + "\": " + opened.error().message();
   }
   cache_ = std::move(*opened);
+  sites_ = std::make_unique<const cache::Sites>(settings_, cache_->seed());
   log_line(LogLevel::Info, "cache open",
            {{"objects", std::to_string(cache_->objects_on_disk())},
             {"disk", format_bytes(cache.disk_bytes)},
@@ -124,7 +125,7 @@ std::string Server::open_cache() {
 }
 
 std::string Server::listen() {
-  const ExchangeHandler::Shared shared{settings_, clock_,    *cache_,           flights_,
+  const ExchangeHandler::Shared shared{settings_, clock_,    *cache_,           *sites_, flights_,
                                        *disk_,    counters_, access_log_.get(), metrics_};
   const HandlerFactory make_handler = [&](Worker& worker) {
     auto handler = std::make_unique<ExchangeHandler>(worker.io(), shared);

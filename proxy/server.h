@@ -7,6 +7,7 @@
 #include "admission/admission_policy.h"
 #include "cache/cache.h"
 #include "cache/log/posix_file_system.h"
+#include "cache/sites.h"
 #include "config/clock.h"
 #include "config/metrics.h"
 #include "config/settings.h"
@@ -60,6 +61,7 @@ class Server {
   std::unique_ptr<admission::AdmissionPolicy> policy_;
   std::unique_ptr<cache::log::FileSystem> files_;
   std::unique_ptr<cache::Cache> cache_;
+  std::unique_ptr<const cache::Sites> sites_;
   FlightTable flights_;
   ProxyCounters counters_{metrics_};
   FrontMetrics front_metrics_{metrics_};

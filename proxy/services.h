@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "cache/cache.h"
+#include "cache/sites.h"
 #include "config/clock.h"
 #include "config/settings.h"
 #include "proxy/asio.h"
@@ -24,6 +25,7 @@ struct WorkerServices {
   const Settings& settings;
   const Clock& clock;
   cache::Cache& cache;
+  const cache::Sites& sites;  // whose rules make a request's key and the target to forward
   FlightTable& flights;
   OriginClient& origin;
   DiskPool& disk;

@@ -134,6 +134,16 @@ bool may_be_trailer(std::string_view name) noexcept {
          !starts_ignoring_case(name, "Access-Control-") && !contains(kNeverTrailing, name);
 }
 
+bool is_named_by_connection(const FieldBlock& received, std::string_view name) noexcept {
+  for (const FieldLine line : received) {
+    if (!equals_ignoring_case(line.name, "Connection")) continue;
+    ListMembers members(line.value);
+    while (const auto option = members.next())
+      if (equals_ignoring_case(*option, name)) return !contains(kNeverRemoved, name);
+  }
+  return false;
+}
+
 FieldBlock end_to_end(const FieldBlock& received) {
   return without_hop_by_hop(received, [](std::string_view) { return false; });
 }

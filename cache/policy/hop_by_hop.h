@@ -14,6 +14,10 @@ bool is_hop_by_hop(std::string_view name) noexcept;
 /// credentials, caching or the reading of the body depend on. RFC 9110 6.5.1.
 bool may_be_trailer(std::string_view name) noexcept;
 
+/// Whether end_to_end() removes a field of this name because a Connection of the same message lists
+/// it. RFC 9110 7.6.1.
+bool is_named_by_connection(const FieldBlock& received, std::string_view name) noexcept;
+
 /// The fields that may cross a proxy: without hop-by-hop fields and those that Connection names
 /// (which never removes Host, Content-Length, Cache-Control, Age, Date, ETag and other fields whose
 /// loss would change the message's meaning for everyone behind us).

@@ -93,6 +93,16 @@ TEST(HopByHop, WhatMayComeBehindABody) {
     EXPECT_EQ(may_be_trailer(row.name), row.may) << row.clause << row.name;
 }
 
+TEST(HopByHop, WhatConnectionNames) {
+  const FieldBlock received =
+      head({{"Connection", "close, X-a"}, {"connection", "cookie ,b"}, {"X-A", "1"}});
+  for (const char* name : {"x-a", "X-A", "B", "Close"})
+    EXPECT_TRUE(is_named_by_connection(received, name)) << name;
+  for (const char* name : {"x", "c", "Cookie", ""})
+    EXPECT_FALSE(is_named_by_connection(received, name)) << name;
+  EXPECT_FALSE(is_named_by_connection({}, "x-a"));
+}
+
 TEST(HopByHop, WhatIsStored) {
   // RFC 9111 3.1, 3.2 (Content-Length), 5.1 (Age).
   const FieldBlock received = head({{"Date", "d"},

@@ -50,6 +50,7 @@ class Exchange {
   net::awaitable<void> read_from_disk(Found& found, const cache::Index::Entry& entry);
   net::awaitable<Result<>> read_slice(Found& found, std::uint64_t offset, std::span<std::byte> out);
 
+  /// Names in `status` where the response was, unless it names something already.
   net::awaitable<Served> serve(Found& found, CacheStatus status, Outcome outcome,
                                std::shared_ptr<const cache::ObjectHead> head);
   net::awaitable<Served> send_disk_body(Found& found, const ResponseSink::Head& head,
@@ -69,13 +70,11 @@ class Exchange {
   net::awaitable<bool> send_rest(const cache::ObjectHead& head, std::uint64_t first,
                                  std::optional<std::uint64_t> end);
   net::awaitable<Served> relay(FlightReader& reader, CacheStatus status, Outcome outcome);
-  net::awaitable<Served> fall_back(Found& found, CacheStatus status);
+  net::awaitable<Served> fall_back(Found& found, CacheStatus status, std::string_view failure);
   net::awaitable<void> refuse(int status, std::string_view detail, CacheStatus cache_status);
   net::awaitable<void> pass_through(const cache::CacheKey& primary);
   net::awaitable<void> invalidate(const cache::CacheKey& primary);
 
-  Forward reason_to_forward(const Found& found) const;
-  bool is_sharable() const;
   void begin(const ResponseSink::Head& head);
   void note_sent(std::uint64_t bytes);
   void finish(Outcome outcome);

@@ -91,7 +91,7 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
                                                  std::shared_ptr<const cache::ObjectHead> head) {
   status.ttl = time_to_live(*head, now_);
   const bool in_memory = found.object && !found.from_disk;
-  status.detail = to_string(in_memory ? Detail::Memory : Detail::Disk);
+  if (status.detail.empty()) status.detail = to_string(in_memory ? Detail::Memory : Detail::Disk);
   const bool is_current = found.object && found.object->head == head;
   if (in_memory && is_current && facts_.method == policy::Method::Get &&
       services_.cache.promote(found.object)) {
@@ -247,9 +247,12 @@ net::awaitable<bool> Exchange::send_rest(const cache::ObjectHead& head, std::uin
   co_return true;
 }
 
-/// A stale response instead of an error, where it may be. RFC 5861 4, RFC 9111 4.2.4.
-net::awaitable<Exchange::Served> Exchange::fall_back(Found& found, CacheStatus status) {
+/// A stale response instead of an error, where it may be. RFC 5861 4, RFC 9111 4.2.4. `failure`:
+/// why no response came; empty: one came, its status is in `status`.
+net::awaitable<Exchange::Served> Exchange::fall_back(Found& found, CacheStatus status,
+                                                     std::string_view failure) {
   auto head = found.head();
+  status.detail = failure;
   if (!policy::may_serve_on_error(facts_, head->facts, head->times, kHeuristic, now_))
     co_return Served::No;
   co_return co_await serve(found, status, Outcome::StaleHit, std::move(head));

@@ -286,6 +286,7 @@ TEST(CacheStatus, EveryWayNamesItsDecision) {
     const std::string log = (folder.path() / "access.log").string();
     RunningProxy proxy(origin.url(), [&](Settings& s) {
       s.log.access = log;
+      s.proxy.workers = 1;  // so that the log's last line is the last request's
       if (row.change) row.change(s);
     });
     RawResponse response;

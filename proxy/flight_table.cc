@@ -33,6 +33,12 @@ void FlightTable::remove(const admission::Fingerprint& key, const Flight& flight
   shard.flights.erase(found);
 }
 
+bool FlightTable::has(const admission::Fingerprint& key) const {
+  const Shard& shard = shards_[shard_of(key)];
+  const std::lock_guard lock(shard.mutex);
+  return shard.flights.contains(key);
+}
+
 std::uint64_t FlightTable::count() const {
   std::uint64_t sum = 0;
   for (const Shard& shard : shards_) {

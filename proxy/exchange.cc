@@ -128,6 +128,7 @@ net::awaitable<Exchange::Found> Exchange::look_up(const CacheKey& primary) {
     }
     if (!found.object || !found.object->is_vary_marker) break;
     found.marker = std::exchange(found.object, nullptr);
+    found.disk.reset();  // the marker's own record is no response
     found.from_disk = false;
     if (step == 1) break;  // a marker under a variant's key: never written, not followed
     found.key = services_.cache.variant_key(primary, *found.marker, request_.fields);

@@ -130,17 +130,23 @@ std::variant<ListenAddress, BadUsage> find_admin(const options::variables_map& g
   return BadUsage{"[admin] listen leaves the port to the kernel: say which with --admin"};
 }
 
-int print_explanation(const json::object& explanation, bool as_json, std::ostream& out) {
-  if (as_json) {
-    out << json::serialize(explanation.at("facts")) << '\n';
-    return 0;
-  }
-  for (const json::value& line : explanation.at("words").as_array()) {
-    std::string label(line.at(0).as_string());
+/// What an explanation is printed as: its facts, or a line for each of its words; empty: it is
+/// none.
+std::string to_text(const json::object& explanation, bool as_json) {
+  const auto* facts = explanation.if_contains("facts");
+  const auto* words = explanation.if_contains("words");
+  if (facts == nullptr || !facts->is_object() || words == nullptr || !words->is_array()) return {};
+  if (as_json) return json::serialize(*facts) + "\n";
+  std::string text;
+  for (const json::value& line : words->get_array()) {
+    const json::array* pair = line.if_array();
+    if (pair == nullptr || pair->size() != 2 || !(*pair)[0].is_string() || !(*pair)[1].is_string())
+      return {};
+    std::string label((*pair)[0].get_string());
     label.resize(std::max(label.size() + 1, kLabelWidth), ' ');
-    out << label << std::string_view(line.at(1).as_string()) << '\n';
+    text.append(label).append((*pair)[1].get_string()).append("\n");
   }
-  return 0;
+  return text;
 }
 
 options::options_description known_options() {
@@ -245,13 +251,17 @@ int run_explain(int count, const char* const* arguments, std::ostream& out, std:
   json::error_code unreadable;
   const json::value content = json::parse(answer.body, unreadable);
   const json::object* explanation = unreadable ? nullptr : content.if_object();
-  if (explanation != nullptr && explanation->contains("error"))
-    return refuse(std::string(explanation->at("error").as_string()));
-  if (answer.status != 200 || explanation == nullptr || !explanation->contains("facts") ||
-      !explanation->contains("words")) {
-    return fail("it answers " + std::to_string(answer.status) + ", not as secondsight does");
+  if (explanation != nullptr && answer.status == 400) {
+    const auto* reason = explanation->if_contains("error");
+    if (reason != nullptr && reason->is_string()) return refuse(std::string(reason->get_string()));
   }
-  return print_explanation(*explanation, given.count("json") > 0, out);
+  const std::string text = explanation != nullptr && answer.status == 200
+                               ? to_text(*explanation, given.count("json") > 0)
+                               : std::string();
+  if (text.empty())
+    return fail("it answers " + std::to_string(answer.status) + ", not as secondsight does");
+  out << text;
+  return 0;
 }
 
 }  // namespace secondsight::proxy

@@ -145,6 +145,17 @@ ObjectPtr Cache::find_in_memory(const CacheKey& key) noexcept {
   return writer_ ? writer_->find_pending(key) : nullptr;
 }
 
+Places Cache::look(const CacheKey& key) const {
+  Places places;
+  if (memory_) places.in_memory = memory_->peek(key);
+  if (writer_) {
+    places.in_queue = writer_->find_pending(key);
+    places.is_on_its_way = writer_->is_on_its_way(key);
+  }
+  places.on_disk = find_on_disk(key);
+  return places;
+}
+
 Result<DiskObject> Cache::open_object(const CacheKey& key, const Index::Entry& entry,
                                       log::ReadMode mode) {
   auto reader = log_->open_object(entry.location, mode);
@@ -179,37 +190,36 @@ void Cache::note_unreadable(const CacheKey& key, const Index::Entry& entry,
 }
 
 Sighting Cache::sight(const CacheKey& key, std::optional<std::uint64_t> body_bytes) noexcept {
-  const admission::Verdict verdict = policy_.sight(key.fingerprint());
   Sighting sighting;
+  sighting.detail = judge(policy_.sight(key.fingerprint()), key, body_bytes);
+  if (is_admitted(sighting.detail)) sighting.admitted = Admitted(sighting.detail);
+  count(sighting.detail);
+  return sighting;
+}
+
+Detail Cache::judge(admission::Verdict verdict, const CacheKey& key,
+                    std::optional<std::uint64_t> body_bytes) const noexcept {
+  Detail detail = Detail::None;
   switch (verdict) {
     case admission::Verdict::Always:
-      sighting.detail = Detail::Always;
+      detail = Detail::Always;
       break;
     case admission::Verdict::Repeat:
-      sighting.detail = Detail::Repeat;
+      detail = Detail::Repeat;
       break;
     case admission::Verdict::FirstSighting:
-      sighting.detail = Detail::FirstSighting;
+      detail = Detail::FirstSighting;
       break;
     case admission::Verdict::Never:
-      sighting.detail = Detail::Never;
+      detail = Detail::Never;
       break;
   }
   // What is on disk was sighted before, even if the filter has forgotten: its successor replaces
   // it.
-  if (sighting.detail == Detail::FirstSighting && index_.find(key.fingerprint()))
-    sighting.detail = Detail::Repeat;
-  if (is_admitted(sighting.detail)) {
-    if (body_bytes.value_or(0) > stored_body_bytes_max()) {
-      sighting.detail = Detail::TooLarge;
-    } else if (!writer_) {
-      sighting.detail = Detail::NoDisk;
-    } else {
-      sighting.admitted = Admitted(sighting.detail);
-    }
-  }
-  count(sighting.detail);
-  return sighting;
+  if (detail == Detail::FirstSighting && index_.find(key.fingerprint())) detail = Detail::Repeat;
+  if (!is_admitted(detail)) return detail;
+  if (body_bytes.value_or(0) > stored_body_bytes_max()) return Detail::TooLarge;
+  return writer_ ? detail : Detail::NoDisk;
 }
 
 bool Cache::promote(const ObjectPtr& object) {
@@ -218,6 +228,12 @@ bool Cache::promote(const ObjectPtr& object) {
   const Detail refusal = hand_over(object);
   if (refusal == Detail::None) count(Detail::Memory);
   return refusal == Detail::None;
+}
+
+bool Cache::would_promote(const Object& object) const noexcept {
+  return writer_ && !object.on_disk.load(std::memory_order_relaxed) &&
+         peek(object.key) != admission::Verdict::Never &&
+         object.body_bytes <= stored_body_bytes_max();
 }
 
 void Cache::keep(const ObjectPtr& object, Newcomer newcomer) {

@@ -32,6 +32,17 @@ struct DiskObject {
 /// Where the body of a stored object is.
 std::vector<log::PartRef> body_parts(const DiskObject& object);
 
+/// Where a key is now.
+struct Places {
+  ObjectPtr in_memory;         // in the memory tier
+  ObjectPtr in_queue;          // taken by the writer, not in the index yet
+  bool is_on_its_way = false;  // that, or a fill whose last word is queued
+  std::optional<Index::Entry> on_disk;
+
+  /// What find_in_memory() gives.
+  const ObjectPtr& object() const noexcept { return in_memory ? in_memory : in_queue; }
+};
+
 /// Permission to write one response: made by Cache::sight() and Cache::promote() only, so that
 /// nothing reaches the disk around the admission policy.
 class Admitted {
@@ -77,6 +88,8 @@ class Cache {
   void prefetch(const CacheKey& key) const noexcept { policy_.prefetch(key.fingerprint()); }
 
   // --- look-up
+  /// Everywhere that a look-up would look, without counting a use.
+  Places look(const CacheKey& key) const;
   /// In the memory tier, or on its way to disk. Null: neither.
   ObjectPtr find_in_memory(const CacheKey& key) noexcept;
   /// Says "no" without disk access.
@@ -99,12 +112,18 @@ class Cache {
   admission::Verdict peek(const CacheKey& key) const noexcept {
     return policy_.peek(key.fingerprint());
   }
+  /// What sight() would decide now. Counts nothing.
+  Detail foresee(const CacheKey& key, std::optional<std::uint64_t> body_bytes) const noexcept {
+    return judge(peek(key), key, body_bytes);
+  }
   /// A hit on disk keeps the key remembered, so that what is popular is admitted at once after it
   /// was reclaimed.
   void note_disk_hit(const CacheKey& key) noexcept;
   /// A hit in memory: the second sighting of an object that is not on disk yet. Writes it and
   /// returns true, if the policy and the writer agree.
   bool promote(const ObjectPtr& object);
+  /// Whether promote() would write it now, if the writer has room.
+  bool would_promote(const Object& object) const noexcept;
 
   // --- storing
   /// Keeps a whole body in the memory tier, as far as it fits.
@@ -179,6 +198,8 @@ class Cache {
   Cache(const CacheSettings& settings, admission::AdmissionPolicy& policy,
         const admission::FingerprintSeed& seed, Metrics& metrics);
   void count(Detail detail) noexcept;
+  Detail judge(admission::Verdict verdict, const CacheKey& key,
+               std::optional<std::uint64_t> body_bytes) const noexcept;
   Detail hand_over(const ObjectPtr& object);
 
   const CacheSettings settings_;

@@ -12,11 +12,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "config/check.h"
 #include "proxy/listener.h"
@@ -30,6 +31,8 @@ using namespace std::chrono_literals;
 
 constexpr unsigned kConnectionsMax = 64;
 constexpr std::uint32_t kHeaderBytesMax = 8192;
+constexpr std::uint64_t kBodyBytesMax = 64U << 10;
+constexpr std::size_t kDroppedBytesMax = 1U << 20;   // of a body that is too large
 constexpr std::chrono::seconds kTimeout = 10s;       // for one request, and for its answer
 constexpr std::chrono::milliseconds kPause = 100ms;  // after a failed accept
 
@@ -43,20 +46,39 @@ Answer make_answer(http::status status, std::string text) {
   return answer;
 }
 
+Answer make_json(http::status status, const boost::json::object& content) {
+  Answer answer = make_answer(status, boost::json::serialize(content) + "\n");
+  answer.set(http::field::content_type, "application/json");
+  return answer;
+}
+
+Answer refuse_method(const char* allowed) {
+  Answer refusal = make_answer(http::status::method_not_allowed, "method not allowed\n");
+  refusal.set(http::field::allow, allowed);
+  return refusal;
+}
+
+boost::json::object to_json(Explanation explanation) {
+  boost::json::array words;
+  for (auto& [label, text] : explanation.words)
+    words.push_back(boost::json::array{label, std::move(text)});
+  return {{"facts", std::move(explanation.facts)}, {"words", std::move(words)}};
+}
+
 }  // namespace
 
 struct Admin::Impl {
-  Impl(const Metrics& m, std::function<bool()> d) : metrics(m), is_draining(std::move(d)) {}
+  Impl(const Metrics& m, std::function<bool()> d, Explain e)
+      : metrics(m), is_draining(std::move(d)), explain(std::move(e)) {}
 
-  Answer answer(http::verb method, std::string_view target) const {
+  Answer answer(http::verb method, std::string_view target, std::string_view body) const {
+    if (target == "/explain") {
+      return method == http::verb::post ? answer_explain(body) : refuse_method("POST");
+    }
     const bool is_health = target == "/healthz";
     if (!is_health && target != "/metrics")
       return make_answer(http::status::not_found, "not found\n");
-    if (method != http::verb::get && method != http::verb::head) {
-      Answer refusal = make_answer(http::status::method_not_allowed, "method not allowed\n");
-      refusal.set(http::field::allow, "GET, HEAD");
-      return refusal;
-    }
+    if (method != http::verb::get && method != http::verb::head) return refuse_method("GET, HEAD");
     if (is_health && is_draining())
       return make_answer(http::status::service_unavailable, "draining\n");
     if (is_health) return make_answer(http::status::ok, "ok\n");
@@ -65,18 +87,43 @@ struct Admin::Impl {
     return page;
   }
 
+  Answer answer_explain(std::string_view head) const {
+    auto outcome = explain(head);
+    if (const auto* refused = std::get_if<NotExplained>(&outcome))
+      return make_json(http::status::bad_request, {{"error", refused->reason}});
+    return make_json(http::status::ok, to_json(std::get<Explanation>(std::move(outcome))));
+  }
+
+  /// What is still coming of a body that is too large: closing before would reset the connection,
+  /// and the reset may overtake our answer.
+  static net::awaitable<void> drop_rest(beast::tcp_stream& stream, beast::flat_buffer& buffer) {
+    std::size_t dropped = 0;
+    for (beast::error_code error; !error && dropped < kDroppedBytesMax;) {
+      buffer.clear();
+      const auto read = co_await stream.async_read_some(buffer.prepare(kBodyBytesMax), use_result);
+      error = std::get<0>(read);
+      dropped += std::get<1>(read);
+    }
+  }
+
   net::awaitable<void> serve(tcp::socket socket) {
     beast::tcp_stream stream(std::move(socket));
     beast::flat_buffer buffer;
+    bool too_large = false;
     for (;;) {
-      http::request_parser<http::empty_body> parser;
+      http::request_parser<http::string_body> parser;
       parser.header_limit(kHeaderBytesMax);
+      parser.body_limit(kBodyBytesMax);
       stream.expires_after(kTimeout);
       const auto read = co_await http::async_read(stream, buffer, parser, use_result);
-      if (std::get<0>(read)) break;
+      too_large = std::get<0>(read) == http::error::body_limit;
+      if (std::get<0>(read) && !too_large) break;
       const auto& request = parser.get();
-      Answer page = answer(request.method(), std::string_view(request.target()));
-      page.keep_alive(request.keep_alive());
+      Answer page =
+          too_large ? make_json(http::status::payload_too_large,
+                                {{"error", "a body of more than 64 KiB"}})
+                    : answer(request.method(), std::string_view(request.target()), request.body());
+      page.keep_alive(request.keep_alive() && !too_large);
       page.prepare_payload();
       const bool is_head = request.method() == http::verb::head;
       if (is_head) page.body().clear();
@@ -86,6 +133,7 @@ struct Admin::Impl {
     }
     beast::error_code ignored;
     stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    if (too_large) co_await drop_rest(stream, buffer);
     --connections;
   }
 
@@ -105,14 +153,15 @@ struct Admin::Impl {
 
   const Metrics& metrics;
   const std::function<bool()> is_draining;
+  const Explain explain;
   net::io_context io{1};
   tcp::acceptor acceptor{io};
   unsigned connections = 0;  // admin thread only
   std::thread thread;
 };
 
-Admin::Admin(const Metrics& metrics, std::function<bool()> is_draining)
-    : impl_(std::make_unique<Impl>(metrics, std::move(is_draining))) {}
+Admin::Admin(const Metrics& metrics, std::function<bool()> is_draining, Explain explain)
+    : impl_(std::make_unique<Impl>(metrics, std::move(is_draining), std::move(explain))) {}
 
 Admin::~Admin() {
   stop();

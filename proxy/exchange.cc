@@ -43,46 +43,54 @@ net::awaitable<void> Exchange::run() {
 net::awaitable<void> Exchange::answer() {
   const CacheKey primary =
       services_.sites.primary_key(request_.host, request_.target, request_.fields);
-  if (facts_.method != policy::Method::Get && facts_.method != policy::Method::Head)
-    co_return co_await pass_through(primary);
+  if (is_passed_on(facts_)) co_return co_await pass_through(primary);
   services_.cache.prefetch(primary);
 
   // A second turn follows when the flight that was joined turned out to be for others, or a stored
   // body could not be read; the last one fetches alone.
   constexpr int kTurns = 3;
+  CacheStatus status;
+  bool waited_in_vain = false;  // for another's fetch
   for (int turn = 1; turn <= kTurns; ++turn) {
     Found found = co_await look_up(primary);
-    CacheStatus status;
-    if (found) {
-      const cache::ObjectHead& head = *found.head();
-      status.ttl = time_to_live(head, now_);
-      const policy::Use use = policy::choose_use(facts_, head.facts, head.times, kHeuristic, now_);
-      if (use != policy::Use::Validate) {
-        const bool stale = use == policy::Use::ServeStaleAndRevalidate;
-        if (stale) revalidate_behind(primary, found);
-        auto stored_head = found.head();
-        const Served served = co_await serve(
-            found, status, stale ? Outcome::StaleHit : Outcome::Hit, std::move(stored_head));
-        if (served == Served::Yes) co_return;
-        continue;
-      }
-      if (is_origin_spared(found) && co_await serve_stale(found, status) == Served::Yes) co_return;
+    const Decision decision =
+        decide(facts_, found ? found.head().get() : nullptr, found.marker != nullptr, now_);
+    status = {};
+    const bool stale = decision.step == Step::ServeStaleAndRevalidate;
+    if (stale || decision.step == Step::Serve) {
+      if (stale) revalidate_behind(primary, found);
+      auto stored_head = found.head();
+      const Served served = co_await serve(found, status, stale ? Outcome::StaleHit : Outcome::Hit,
+                                           std::move(stored_head));
+      if (served == Served::Yes) co_return;
+      continue;
     }
-    status.forward = reason_to_forward(found);
-    status.ttl.reset();
-    if (facts_.only_if_cached) co_return co_await refuse(504, "only-if-cached", status);
+    if (decision.step == Step::Refuse) {
+      status.forward = Forward::None;
+      co_return co_await refuse(504, "only-if-cached", status);
+    }
+    if (found && is_origin_spared(found)) {
+      status.detail = "stale-if-error";
+      if (co_await serve_stale(found, status) == Served::Yes) co_return;
+      status.detail = {};
+    }
+    status.forward = decision.forward;
 
     const bool alone =
-        turn == kTurns || !is_sharable() || (facts_.has_range && !fetches_whole(found)) ||
+        turn == kTurns || !is_sharable(facts_, request_.has_body()) ||
+        (facts_.has_range && !fetches_whole(found)) ||
         services_.flights.is_uncacheable(primary.fingerprint(), services_.clock.steady());
     FlightReader reader(services_, request_.fields);
     const Sharing sharing = alone ? Sharing::Alone : Sharing::Shared;
-    status.collapsed = !take_off(reader, plan_flight(primary, found, sharing), found);
+    const bool leads = take_off(reader, plan_flight(primary, found, sharing), found);
+    if (!leads || waited_in_vain) status.collapsed = !leads;
+    waited_in_vain = waited_in_vain || !leads;
     switch (co_await reader.arrive(&sink_)) {
       case Arrival::Head:
         if (found && policy::is_error_to_hide(reader.head()->status)) {
           status.forward_status = reader.head()->status;
-          if (co_await fall_back(found, status) == Served::Yes) co_return;
+          if (co_await fall_back(found, status, {}) == Served::Yes) co_return;
+          status.forward_status = 0;
         }
         if (found && request_.is_head()) judge_stored(found, reader);
         if (reader.head()->status == 304 && !facts_.has_conditions)  // nobody asked whether
@@ -99,7 +107,10 @@ net::awaitable<void> Exchange::answer() {
           case Served::No:
             break;
           case Served::Broken:
-            if (found && co_await fall_back(found, status) == Served::Yes) co_return;
+            if (found &&
+                co_await fall_back(found, status, to_string(reader.error())) == Served::Yes) {
+              co_return;
+            }
             co_return co_await refuse_for(reader.error(), status);
         }
         break;
@@ -123,12 +134,13 @@ net::awaitable<void> Exchange::answer() {
       case Arrival::Released:
         break;
       case Arrival::Failed:
-        if (found && co_await fall_back(found, status) == Served::Yes) co_return;
+        if (found && co_await fall_back(found, status, to_string(reader.error())) == Served::Yes) {
+          co_return;
+        }
         co_return co_await refuse_for(reader.error(), status);
     }
   }
-  CacheStatus status;
-  status.forward = Forward::UriMiss;
+  if (status.forward == Forward::Hit) status.forward = Forward::None;  // what was found was lost
   co_await refuse(502, "gave-up", status);
 }
 
@@ -151,7 +163,8 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   }
   if (facts_.has_range && plan.shared)  // the whole, of which this request gets its part
     plan.request.fields = policy::with_validators(plan.request.fields, {}, {});
-  if (found && facts_.method == policy::Method::Get && !range_alone_) plan_validation(plan, found);
+  if (found && !range_alone_ && can_validate(facts_, found.head()->facts))
+    plan_validation(plan, found);
   if (!found && plan.shared && !facts_.has_range) plan_choice(plan, found);
   return plan;
 }
@@ -160,7 +173,6 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
 /// of the client's own conditions, which are judged against the outcome. RFC 9111 4.3.1.
 void Exchange::plan_validation(FlightPlan& plan, const Found& found) const {
   const auto& head = found.head();
-  if (head->facts.etag.empty() && !head->facts.last_modified) return;
   plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
   plan.stale = head;
   plan.refresh = refresher(found);
@@ -237,13 +249,10 @@ bool Exchange::is_overtaken(const Found& found) const {
   return entry && !found.object && (!found.seen || entry->location != *found.seen);
 }
 
-/// Asks the origin while the stale response is being served. RFC 5861 3. As a plain GET, for all;
-/// a request that cannot be made one leaves it to the next.
+/// Asks the origin while the stale response is being served. RFC 5861 3. A request that may not
+/// leaves it to the next.
 void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
-  if (facts_.method != policy::Method::Get || facts_.no_store || facts_.has_authorization ||
-      request_.has_body()) {
-    return;
-  }
+  if (!may_revalidate_behind(facts_, request_.has_body())) return;
   FlightPlan plan = plan_flight(primary, found, Sharing::Shared);
   const auto& head = found.head();
   plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
@@ -362,7 +371,8 @@ Selection Exchange::select_of_stream(const FlightReader& reader) const {
 
 net::awaitable<void> Exchange::refuse_for(OriginError error, CacheStatus status) {
   const bool late = error == OriginError::ConnectTimeout || error == OriginError::ResponseTimeout;
-  status.stored = status.collapsed = false;
+  status.stored = false;
+  status.collapsed.reset();
   status.ttl.reset();
   co_await refuse(late ? 504 : 502, to_string(error), status);
 }
@@ -439,24 +449,8 @@ bool Exchange::is_origin_spared(const Found& found) const {
 bool Exchange::may_stand_in(const Found& found) const {
   const cache::ObjectHead& head = *found.head();
   const auto configured =
-      std::chrono::duration_cast<Seconds>(services_.settings.cache.stale_if_error);
+      std::chrono::duration_cast<Seconds>(services_.sites.stale_if_error(request_.host));
   return policy::may_serve_on_error(facts_, head.facts, head.times, kHeuristic, configured, now_);
-}
-
-Forward Exchange::reason_to_forward(const Found& found) const {
-  if (facts_.has_range && !found) return Forward::Partial;
-  if (!found) return found.marker ? Forward::VaryMiss : Forward::UriMiss;
-  const cache::ObjectHead& head = *found.head();
-  return time_to_live(head, now_) > Seconds{0} &&
-                 (facts_.no_cache || facts_.max_age || facts_.min_fresh)
-             ? Forward::Request
-             : Forward::Stale;
-}
-
-/// Whether others may be answered by what this request fetches, and it by what others fetch.
-bool Exchange::is_sharable() const {
-  return facts_.method == policy::Method::Get && !facts_.has_conditions && !facts_.no_cache &&
-         !facts_.no_store && !facts_.has_authorization && !request_.has_body();
 }
 
 /// Whether a Range request that the cache cannot answer asks the origin for the whole: where that
@@ -464,7 +458,7 @@ bool Exchange::is_sharable() const {
 bool Exchange::fetches_whole(const Found& found) const {
   if (range_alone_) return false;
   return found || admission::admits(services_.cache.peek(found.key)) ||
-         services_.flights.contains(found.key.fingerprint());
+         services_.flights.has(found.key.fingerprint());
 }
 
 /// Whether what the request's Range asks for comes soon in a stream of the whole. A client that

@@ -63,6 +63,7 @@ class Exchange {
   net::awaitable<void> read_from_disk(Found& found, const cache::Index::Entry& entry);
   net::awaitable<Result<>> read_slice(Found& found, std::uint64_t offset, std::span<std::byte> out);
 
+  /// Names in `status` where the response was, unless it names something already.
   net::awaitable<Served> serve(Found& found, CacheStatus status, Outcome outcome,
                                std::shared_ptr<const cache::ObjectHead> head);
   net::awaitable<Served> send_disk_body(Found& found, const ResponseSink::Head& head,
@@ -90,17 +91,15 @@ class Exchange {
   net::awaitable<Relayed> relay_range(FlightReader& reader, const ResponseSink::Head& response,
                                       const Selection& selection, std::size_t i);
   Selection select_of_stream(const FlightReader& reader) const;
-  net::awaitable<Served> fall_back(Found& found, CacheStatus status);
+  net::awaitable<Served> fall_back(Found& found, CacheStatus status, std::string_view failure);
   net::awaitable<Served> serve_stale(Found& found, CacheStatus status);
   net::awaitable<void> refuse_for(OriginError error, CacheStatus status);
   net::awaitable<void> refuse(int status, std::string_view detail, CacheStatus cache_status);
   net::awaitable<void> pass_through(const cache::CacheKey& primary);
   net::awaitable<void> invalidate(const cache::CacheKey& primary);
 
-  Forward reason_to_forward(const Found& found) const;
   bool is_origin_spared(const Found& found) const;
   bool may_stand_in(const Found& found) const;
-  bool is_sharable() const;
   bool fetches_whole(const Found& found) const;
   bool is_in_reach(const FlightReader& reader) const;
   bool wants_parts_of(const cache::ObjectHead& head) const;

@@ -45,4 +45,44 @@ Seconds time_to_live(const cache::ObjectHead& head, WallTime now) {
          policy::current_age(head.facts, head.times, now);
 }
 
+Decision decide(const policy::RequestFacts& request, const cache::ObjectHead* stored, bool varies,
+                WallTime now) {
+  if (is_passed_on(request)) return {Step::PassOn, Forward::Method};
+  Forward forward = varies ? Forward::VaryMiss : Forward::UriMiss;
+  if (stored != nullptr) {
+    switch (policy::choose_use(request, stored->facts, stored->times, kHeuristic, now)) {
+      case policy::Use::Serve:
+        return {Step::Serve, Forward::Hit};
+      case policy::Use::ServeStaleAndRevalidate:
+        return {Step::ServeStaleAndRevalidate, Forward::Hit};
+      case policy::Use::Validate:
+        break;
+    }
+    // What is fresh and needs no validation by its own word was refused by the request's.
+    const bool is_fresh = time_to_live(*stored, now) > Seconds{0};
+    const bool asks_always = stored->facts.directives.no_cache;
+    forward = is_fresh && !asks_always ? Forward::Request : Forward::Stale;
+  }
+  return {request.only_if_cached ? Step::Refuse : Step::Ask, forward};
+}
+
+bool is_passed_on(const policy::RequestFacts& request) noexcept {
+  return request.method != policy::Method::Get && request.method != policy::Method::Head;
+}
+
+bool can_validate(const policy::RequestFacts& request,
+                  const policy::ResponseFacts& stored) noexcept {
+  return request.method == policy::Method::Get && (!stored.etag.empty() || stored.last_modified);
+}
+
+bool may_revalidate_behind(const policy::RequestFacts& request, bool has_body) noexcept {
+  return request.method == policy::Method::Get && !request.no_store && !request.has_authorization &&
+         !has_body;
+}
+
+bool is_sharable(const policy::RequestFacts& request, bool has_body) noexcept {
+  return request.method == policy::Method::Get && !request.has_conditions && !request.no_cache &&
+         !request.no_store && !request.has_authorization && !has_body;
+}
+
 }  // namespace secondsight::proxy

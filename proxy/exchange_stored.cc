@@ -253,16 +253,19 @@ net::awaitable<bool> Exchange::send_rest(const cache::ObjectHead& head, std::uin
 }
 
 /// A stale response instead of an error, where it may be; the origin is then spared for a while.
-/// RFC 5861 4, RFC 9111 4.2.4.
-net::awaitable<Exchange::Served> Exchange::fall_back(Found& found, CacheStatus status) {
+/// RFC 5861 4, RFC 9111 4.2.4. `failure`: why no response came; empty: one came, its status is in
+/// `status`.
+net::awaitable<Exchange::Served> Exchange::fall_back(Found& found, CacheStatus status,
+                                                     std::string_view failure) {
   if (!may_stand_in(found)) co_return Served::No;
   services_.flights.note_failing(found.key.fingerprint(), services_.clock.steady());
+  status.detail = failure;
   co_return co_await serve_stale(found, status);
 }
 
 net::awaitable<Exchange::Served> Exchange::serve_stale(Found& found, CacheStatus status) {
-  status.stored = status.collapsed = false;
-  status.detail = "stale-if-error";
+  status.stored = false;
+  status.collapsed.reset();
   auto head = found.head();
   co_return co_await serve(found, status, Outcome::StaleHit, std::move(head));
 }

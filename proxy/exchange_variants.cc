@@ -49,7 +49,11 @@ net::awaitable<void> Exchange::look_under_key(Found& found) {
     found.seen = entry->location;
     co_await read_from_disk(found, *entry);
   }
-  if (found.marker && found.object && found.object->is_vary_marker) found.object = nullptr;
+  if (found.object && found.object->is_vary_marker) {
+    found.disk.reset();  // the marker's own record is no response
+    found.from_disk = false;
+    if (found.marker) found.object = nullptr;
+  }
 }
 
 /// Names the entity tags of what other requests got: the origin says which of them, if any, it
@@ -93,7 +97,7 @@ net::awaitable<Exchange::Served> Exchange::serve_other_variant(const CacheKey& p
   co_await look_under_key(other);
   if (!other) co_return Served::No;
   HeadPtr fresh = freshened_head(*other.head(), *told);
-  if (!status.collapsed) keep_as_variant(primary, missing, other, fresh);
+  if (!status.collapsed.value_or(false)) keep_as_variant(primary, missing, other, fresh);
   co_return co_await serve(other, status, Outcome::Revalidated, std::move(fresh));
 }
 

@@ -32,7 +32,8 @@ class FlightTable {
                                       const std::shared_ptr<Flight>& fresh);
   /// Only if it is that flight.
   void remove(const admission::Fingerprint& key, const Flight& flight);
-  bool contains(const admission::Fingerprint& key) const;
+  /// Whether a flight of that key is under way.
+  bool has(const admission::Fingerprint& key) const;
   std::uint64_t count() const;
 
   void note_uncacheable(const admission::Fingerprint& key, SteadyTime now) noexcept {

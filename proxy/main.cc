@@ -3,6 +3,7 @@
 #include <iostream>
 #include <malloc.h>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 #include "config/log.h"
 #include "config/settings.h"
+#include "proxy/explain_command.h"
 #include "proxy/server.h"
 #include "proxy/settings_report.h"
 
@@ -76,9 +78,12 @@ int run(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "explain")
+    return proxy::run_explain(argc - 1, argv + 1, std::cout, std::cerr);
   options::options_description known(
       "usage: secondsight --config FILE\n"
-      "       secondsight --check --config FILE\n\n"
+      "       secondsight --check --config FILE\n"
+      "       secondsight explain URL [-H 'Name: value' ...]   (explain --help says more)\n\n"
       "An HTTP caching reverse proxy that writes an object to disk when it sees it the second "
       "time.\n\n"
       "options");

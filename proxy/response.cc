@@ -81,17 +81,17 @@ std::string status_line(int status, std::string_view reason) {
 }
 
 std::string_view to_string(Forward f) noexcept {
-  constexpr std::array<std::string_view, 8> kWords = {
-      "hit", "uri-miss", "vary-miss", "stale", "request", "bypass", "method", "partial"};
+  constexpr std::array<std::string_view, 9> kWords = {
+      "hit", "none", "uri-miss", "vary-miss", "stale", "request", "bypass", "method", "partial"};
   return kWords[static_cast<std::size_t>(f)];
 }
 
 void append_cache_status(std::string& out, const CacheStatus& status) {
-  out.append("Cache-Status: secondsight; ");
+  out.append("Cache-Status: secondsight");
   if (status.forward == Forward::Hit) {
-    out.append("hit");
-  } else {
-    out.append("fwd=").append(to_string(status.forward));
+    out.append("; hit");
+  } else if (status.forward != Forward::None) {
+    out.append("; fwd=").append(to_string(status.forward));
     if (status.forward_status != 0) {
       out.append("; fwd-status=");
       append_number(out, status.forward_status);
@@ -102,7 +102,7 @@ void append_cache_status(std::string& out, const CacheStatus& status) {
     append_number(out, status.ttl->count());
   }
   if (status.stored) out.append("; stored");
-  if (status.collapsed) out.append("; collapsed");
+  if (status.collapsed) out.append(*status.collapsed ? "; collapsed" : "; collapsed=?0");
   if (!status.detail.empty()) out.append("; detail=").append(status.detail);
   out.append("\r\n");
 }

@@ -35,7 +35,8 @@ std::string status_line(int status, std::string_view reason);
 
 /// How the request was answered, in the words of RFC 9211.
 enum class Forward : std::uint8_t {
-  Hit,  // not forwarded
+  Hit,   // not forwarded
+  None,  // neither a hit nor forwarded: refused
   UriMiss,
   VaryMiss,
   Stale,
@@ -48,13 +49,14 @@ std::string_view to_string(Forward f) noexcept;
 
 struct CacheStatus {
   Forward forward = Forward::Hit;
-  int forward_status = 0;      // the origin's, where it differs in kind from what is sent; 0: none
+  int forward_status = 0;      // the origin's, where it is not the one that is sent; 0: it is
   std::optional<Seconds> ttl;  // freshness left; negative: stale
   bool stored = false;
-  bool collapsed = false;
-  std::string_view detail;  // an admission word, a storability word, or empty
+  std::optional<bool> collapsed;  // true: shared another's fetch; false: waited for one in vain
+  std::string_view detail;        // an admission word, a storability word, or empty
 };
-/// "Cache-Status: secondsight; fwd=uri-miss; stored; detail=first-sighting\r\n"
+/// "Cache-Status: secondsight; fwd=uri-miss; stored; detail=first-sighting\r\n": one line behind
+/// those of the caches nearer the origin, which are among the response's own fields. RFC 9211 2.
 void append_cache_status(std::string& out, const CacheStatus& status);
 /// "Age: 12\r\n"
 void append_age(std::string& out, Seconds age);

@@ -70,13 +70,16 @@ std::string Server::start() {
   for (const auto& worker : workers_) worker->start();
   workers_started_ = true;
   if (settings_.admin.enabled) {
-    admin_ = std::make_unique<Admin>(metrics_,
-                                     [this] { return draining_.load(std::memory_order_relaxed); });
+    explainer_ = std::make_unique<Explainer>(settings_, clock_, *cache_, *sites_, flights_);
+    admin_ = std::make_unique<Admin>(
+        metrics_, [this] { return draining_.load(std::memory_order_relaxed); },
+        [this](std::string_view head) { return explainer_->explain(head); });
     const auto bound = admin_->start(settings_.admin.listen);
     if (!bound) {
       return "cannot listen on [admin] listen = \"" + settings_.admin.listen.host + ":" +
              std::to_string(settings_.admin.listen.port) + "\": " + bound.error().message();
     }
+    admin_endpoint_ = *bound;
     log_line(LogLevel::Info, "admin listening", {{"address", to_text(*bound)}});
   }
   log_line(LogLevel::Info, "ready");

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "proxy/counters.h"
 #include "proxy/disk_pool.h"
 #include "proxy/exchange.h"
+#include "proxy/explainer.h"
 #include "proxy/flight_table.h"
 #include "proxy/front_metrics.h"
 #include "proxy/maintenance.h"
@@ -44,6 +46,8 @@ class Server {
 
   /// Where clients are listened to, in the order of the settings.
   const std::vector<tcp::endpoint>& endpoints() const noexcept { return endpoints_; }
+  /// Where the admin listener is; empty: there is none.
+  const std::optional<tcp::endpoint>& admin_endpoint() const noexcept { return admin_endpoint_; }
   const Metrics& metrics() const noexcept { return metrics_; }
   cache::Cache& cache() noexcept { return *cache_; }
 
@@ -72,7 +76,9 @@ class Server {
   std::vector<ExchangeHandler*> handlers_;  // owned by the workers
   bool workers_started_ = false;
   std::vector<tcp::endpoint> endpoints_;
+  std::optional<tcp::endpoint> admin_endpoint_;
   std::atomic<bool> draining_{false};  // relaxed: told to whoever asks /healthz
+  std::unique_ptr<Explainer> explainer_;
   std::unique_ptr<Admin> admin_;
 };
 

@@ -1,6 +1,7 @@
 #include "cache/policy/freshness.h"
 
 #include <algorithm>
+#include <array>
 
 #include "cache/policy/cache_control.h"
 
@@ -69,7 +70,7 @@ bool allows_authorized(const ResponseDirectives& d) noexcept {
 }
 
 bool forbids_stale(const ResponseDirectives& d) noexcept {
-  return d.no_cache || d.must_revalidate || d.proxy_revalidate || d.s_maxage;
+  return !stale_veto(d).empty();
 }
 
 /// How long after its lifetime the origin itself lets it be used in some case. RFC 5861.
@@ -179,13 +180,43 @@ bool is_stale_for_good(const ResponseFacts& response, const ExchangeTimes& times
 Seconds freshness_lifetime(const ResponseFacts& response, const ExchangeTimes& times,
                            const HeuristicLimits& limits) {
   const ResponseDirectives& d = response.directives;
-  if (d.s_maxage) return *d.s_maxage;
-  if (d.max_age) return *d.max_age;
   const WallTime date = response.date.value_or(times.response_received);
-  if (response.expires) return at_most_delta_max(*response.expires - date);
-  if (!response.last_modified || !may_use_heuristic(response)) return Seconds{0};
-  const Seconds unchanged_for = at_most_delta_max(date - *response.last_modified);
-  return std::min(unchanged_for * limits.last_modified_percent / 100, limits.lifetime_max);
+  switch (lifetime_source(response)) {
+    case LifetimeSource::SMaxage:
+      return *d.s_maxage;
+    case LifetimeSource::MaxAge:
+      return *d.max_age;
+    case LifetimeSource::Expires:
+      return at_most_delta_max(*response.expires - date);
+    case LifetimeSource::Heuristic: {
+      const Seconds unchanged_for = at_most_delta_max(date - *response.last_modified);
+      return std::min(unchanged_for * limits.last_modified_percent / 100, limits.lifetime_max);
+    }
+    case LifetimeSource::None:
+      break;
+  }
+  return Seconds{0};
+}
+
+LifetimeSource lifetime_source(const ResponseFacts& response) noexcept {
+  if (response.directives.s_maxage) return LifetimeSource::SMaxage;
+  if (response.directives.max_age) return LifetimeSource::MaxAge;
+  if (response.expires) return LifetimeSource::Expires;
+  return response.last_modified && may_use_heuristic(response) ? LifetimeSource::Heuristic
+                                                               : LifetimeSource::None;
+}
+
+std::string_view to_string(LifetimeSource source) noexcept {
+  constexpr std::array<std::string_view, 5> kWords = {"s-maxage", "max-age", "expires", "heuristic",
+                                                      "none"};
+  return kWords[static_cast<std::size_t>(source)];
+}
+
+std::string_view stale_veto(const ResponseDirectives& d) noexcept {
+  if (d.no_cache) return "no-cache";
+  if (d.must_revalidate) return "must-revalidate";
+  if (d.proxy_revalidate) return "proxy-revalidate";
+  return d.s_maxage ? "s-maxage" : "";
 }
 
 Seconds current_age(const ResponseFacts& response, const ExchangeTimes& times, WallTime now) {

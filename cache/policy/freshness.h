@@ -39,12 +39,21 @@ bool is_stale_for_good(const ResponseFacts&, const ExchangeTimes&, const Heurist
 /// 9111 4.2.1, 4.2.2.
 Seconds freshness_lifetime(const ResponseFacts&, const ExchangeTimes&, const HeuristicLimits&);
 
+/// What freshness_lifetime() takes its number from, for people.
+enum class LifetimeSource : std::uint8_t { SMaxage, MaxAge, Expires, Heuristic, None };
+LifetimeSource lifetime_source(const ResponseFacts&) noexcept;
+/// "s-maxage", "max-age", "expires", "heuristic", "none".
+std::string_view to_string(LifetimeSource) noexcept;
+
 /// Age at `now`, never negative even when `now` runs behind the stored times. RFC 9111 4.2.3.
 Seconds current_age(const ResponseFacts&, const ExchangeTimes&, WallTime now);
 
 /// Moves the Age field's value into the times, so that the stored head needs no Age field: the ages
 /// that current_age() gives stay the same. Call it once, when a response is stored or freshened.
 void fold_age(ResponseFacts&, ExchangeTimes&);
+
+/// The directive that forbids every stale use of a response, no-cache included; empty: none does.
+std::string_view stale_veto(const ResponseDirectives&) noexcept;
 
 enum class Use : std::uint8_t { Serve, ServeStaleAndRevalidate, Validate };
 

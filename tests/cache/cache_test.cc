@@ -106,6 +106,46 @@ TEST(Cache, APromotionThatTheQueueRefusesIsTriedAgain) {
   EXPECT_EQ(cache->writer_queue_bytes(), 0U);
 }
 
+TEST(Cache, ForeseeingCountsNothingAndIsRight) {
+  for (const PolicyName policy :
+       {PolicyName::SecondSighting, PolicyName::Always, PolicyName::Never}) {
+    for (const std::uint64_t disk_bytes : {std::uint64_t{0}, 16_MiB}) {
+      const CacheUnderTest cache({.policy = policy, .disk_bytes = disk_bytes});
+      const CacheKey key = key_of("/a");
+      for (const std::uint64_t body_bytes : {10U, 10U, 9U << 20}) {
+        const Detail foreseen = cache->foresee(key, body_bytes);
+        EXPECT_EQ(cache->foresee(key, body_bytes), foreseen);
+        EXPECT_EQ(cache->sight(key, body_bytes).detail, foreseen);
+      }
+      const auto object = object_of("/b");
+      const bool promotes = cache->would_promote(*object);
+      EXPECT_EQ(cache->promote(object), promotes);
+      EXPECT_FALSE(cache->would_promote(*object));
+      cache->drain();
+    }
+  }
+}
+
+TEST(Cache, LookingSaysWhereAKeyIs) {
+  const CacheUnderTest cache;
+  const auto object = object_of("/a");
+  const CacheKey& key = object->key;
+  EXPECT_EQ(cache->look(key).object(), nullptr);
+  cache->keep(object, Newcomer::First);
+  EXPECT_EQ(cache->look(key).in_memory, object);
+  EXPECT_FALSE(cache->look(key).is_on_its_way || cache->look(key).on_disk);
+  cache.disk.gate->close();
+  cache->promote(object);
+  cache.disk.gate->wait_for_writer();
+  EXPECT_EQ(cache->look(key).in_queue, object);
+  EXPECT_TRUE(cache->look(key).is_on_its_way);
+  cache.disk.gate->open();
+  cache->drain();
+  EXPECT_EQ(cache->look(key).in_queue, nullptr);
+  EXPECT_FALSE(cache->look(key).is_on_its_way);
+  EXPECT_TRUE(cache->look(key).on_disk);
+}
+
 TEST(Cache, WhatIsRefreshedWhileItWaitsIsWrittenWithItsNewHead) {
   for (const std::uint64_t memory_bytes : {std::uint64_t{0}, 64_MiB}) {
     const CacheUnderTest cache({.policy = PolicyName::Always, .memory_bytes = memory_bytes});

@@ -23,14 +23,24 @@ class AdminTest : public ::testing::Test {
     CHECK(bound.has_value());
     port = bound->port();
   }
-  RawResponse ask(const std::string& method, const std::string& target) {
+  RawResponse ask(const std::string& method, const std::string& target,
+                  const std::string& body = {}) {
     RawClient client(port);
-    client.send(method + ' ' + target + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.send(method + ' ' + target + " HTTP/1.1\r\nHost: a\r\nContent-Length: " +
+                std::to_string(body.size()) + "\r\n\r\n" + body);
     return client.read_response(method);
+  }
+  /// Stands in for the proxy's explanations: tells what it was asked.
+  static std::variant<Explanation, NotExplained> explain(std::string_view head) {
+    if (head.find("bad") != std::string_view::npos) return NotExplained{"it is \"bad\""};
+    Explanation explanation;
+    explanation.facts["head"] = head;
+    explanation.words.emplace_back("head", std::to_string(head.size()) + " bytes");
+    return explanation;
   }
   Metrics metrics;
   std::atomic<bool> is_draining{false};
-  Admin admin{metrics, [this] { return is_draining.load(); }};
+  Admin admin{metrics, [this] { return is_draining.load(); }, explain};
   std::uint16_t port = 0;
 };
 
@@ -60,6 +70,41 @@ TEST_F(AdminTest, RefusesTheRest) {
   const RawResponse post = ask("POST", "/metrics");
   EXPECT_EQ(post.status, 405);
   EXPECT_EQ(post.field("Allow"), "GET, HEAD");
+}
+
+TEST_F(AdminTest, ExplainsRequests) {
+  const RawResponse answer = ask("POST", "/explain", "GET /a HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.field("Content-Type"), "application/json");
+  EXPECT_EQ(answer.field("Cache-Control"), "no-store");
+  EXPECT_EQ(answer.body,
+            "{\"facts\":{\"head\":\"GET /a HTTP/1.1\\r\\n\\r\\n\"},"
+            "\"words\":[[\"head\",\"19 bytes\"]]}\n");
+}
+
+TEST_F(AdminTest, RefusesWhatCannotBeExplained) {
+  const RawResponse bad = ask("POST", "/explain", "bad");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_EQ(bad.body, "{\"error\":\"it is \\\"bad\\\"\"}\n");
+  for (const char* method : {"GET", "PUT", "DELETE"}) {
+    const RawResponse refused = ask(method, "/explain");
+    EXPECT_EQ(refused.status, 405) << method;
+    EXPECT_EQ(refused.field("Allow"), "POST") << method;
+  }
+  EXPECT_EQ(ask("POST", "/explain/more").status, 404);
+}
+
+TEST_F(AdminTest, TakesBodiesOf64KiBAndNoMore) {
+  EXPECT_EQ(ask("POST", "/explain", std::string(64U << 10, 'x')).status, 200);
+  for (const std::size_t bytes : {(64U << 10) + 1, 200'000U}) {
+    const RawResponse refused = ask("POST", "/explain", std::string(bytes, 'x'));
+    EXPECT_EQ(refused.status, 413) << bytes;
+    EXPECT_EQ(refused.body, "{\"error\":\"a body of more than 64 KiB\"}\n") << bytes;
+  }
+  RawClient chunked(port);
+  chunked.send("POST /explain HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n11170\r\n" +
+               std::string(0x11170, 'x') + "\r\n0\r\n\r\n");
+  EXPECT_EQ(chunked.read_response("POST").status, 413);
 }
 
 TEST_F(AdminTest, KeepsConnections) {
@@ -98,7 +143,8 @@ TEST_F(AdminTest, ServesAtMost64Connections) {
 }
 
 TEST_F(AdminTest, RefusesAPortInUse) {
-  Admin second(metrics, [] { return false; });
+  Admin second(
+      metrics, [] { return false; }, explain);
   EXPECT_EQ(second.start({"127.0.0.1", port}).error(), net::error::address_in_use);
 }
 

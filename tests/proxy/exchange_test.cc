@@ -192,6 +192,19 @@ TEST(Exchange, VariantsAreKeptApartAndSurviveARestart) {
   EXPECT_EQ(origin.count("/v"), 2U);
 }
 
+TEST(Exchange, AMarkerOnDiskIsNoResponse) {
+  RoutedOrigin origin;
+  origin.on("/v", ok("Cache-Control: max-age=600\r\nVary: Accept-Language\r\n", "v"));
+  RunningProxy proxy(origin.url(), [](Settings& s) { s.cache.memory_bytes = 0; });
+  for (int i = 0; i < 2; ++i) proxy.get("/v", "Accept-Language: de\r\n");
+  proxy.drain();
+  EXPECT_TRUE(says(proxy.get("/v", "Accept-Language: en\r\n"), "fwd=vary-miss"));
+  origin.on("/v", "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+  const RawResponse failed =
+      proxy.get("/v", "Accept-Language: en\r\nCache-Control: stale-if-error=100\r\n");
+  EXPECT_EQ(failed.status, 503) << "nothing is stored for this variant";
+}
+
 TEST(Exchange, AnUnsafeRequestInvalidatesWhatIsStoredWithAllVariants) {
   RoutedOrigin origin;
   origin.on("/a", ok(kFresh, "a"));

@@ -43,6 +43,7 @@ RunningProxy::RunningProxy(const std::string& origin_url, const Change& change,
   settings_.cache.memory_bytes = 4_MiB;
   settings_.admission.expected_keys = 10'000;
   settings_.admin.enabled = false;
+  settings_.admin.listen.port = 0;
   if (change) change(settings_);
   start(std::move(files));
 }

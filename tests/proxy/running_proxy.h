@@ -48,6 +48,8 @@ class RunningProxy {
   RunningProxy& operator=(const RunningProxy&) = delete;
 
   std::uint16_t port() const;
+  /// Only with settings.admin.enabled and port 0.
+  std::uint16_t admin_port() const { return server_->admin_endpoint().value().port(); }
   /// One request on a connection of its own. `more`: further field lines, each with its CRLF.
   RawResponse get(std::string_view target, std::string_view more = {}) const;
   RawResponse send(std::string_view method, std::string_view target, std::string_view more = {},

@@ -125,6 +125,54 @@ TEST(Freshness, Lifetime) {
   }
 }
 
+TEST(Freshness, WhereTheLifetimeComesFrom) {
+  struct Row {
+    const char* clause;
+    std::string_view expected;
+    int status;
+    HeadLines response;
+  };
+  const Row rows[] = {
+      {"RFC 9111 4.2.1: s-maxage before max-age",
+       "s-maxage",
+       200,
+       {{"Cache-Control", "max-age=9, s-maxage=0"}, {"Expires", kHourLater}}},
+      {"RFC 9111 4.2.1: max-age before Expires",
+       "max-age",
+       200,
+       {{"Cache-Control", "max-age=0"}, {"Expires", kHourLater}}},
+      {"RFC 9111 4.2.1: Expires before the heuristic",
+       "expires",
+       200,
+       {{"Expires", "0"}, {"Last-Modified", kDayBefore}}},
+      {"RFC 9111 4.2.2: Last-Modified", "heuristic", 200, {{"Last-Modified", kDayBefore}}},
+      {"RFC 9111 4.2.2: not for every status", "none", 500, {{"Last-Modified", kDayBefore}}},
+      {"RFC 9111 4.2.2: nothing to go by", "none", 200, {{"ETag", "\"a\""}}},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(to_string(lifetime_source(response_facts(row.status, row.response))), row.expected)
+        << row.clause;
+}
+
+TEST(Freshness, WhatForbidsStaleUse) {
+  struct Row {
+    const char* clause;
+    std::string_view expected;
+    std::string_view cache_control;
+  };
+  const Row rows[] = {
+      {"RFC 9111 4.2.4: nothing", "", "max-age=9, stale-while-revalidate=9, public"},
+      {"RFC 9111 5.2.2.4", "no-cache", "no-cache, must-revalidate"},
+      {"RFC 9111 5.2.2.2", "must-revalidate", "max-age=9, must-revalidate"},
+      {"RFC 9111 5.2.2.8", "proxy-revalidate", "max-age=9, proxy-revalidate"},
+      {"RFC 9111 5.2.2.10", "s-maxage", "s-maxage=9"},
+  };
+  for (const Row& row : rows) {
+    const auto facts = response_facts(200, {{"Cache-Control", row.cache_control}});
+    EXPECT_EQ(stale_veto(facts.directives), row.expected) << row.clause;
+  }
+}
+
 TEST(Freshness, HeuristicLimitsAreHonoured) {
   const auto facts = response_facts(200, {{"Last-Modified", kDayBefore}});
   const auto lifetime = [&](int percent, Seconds most) {

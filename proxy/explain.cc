@@ -1,0 +1,450 @@
+#include "proxy/explain.h"
+
+#include <algorithm>
+#include <array>
+
+#include <boost/json/array.hpp>
+
+#include "cache/policy/freshness.h"
+#include "cache/policy/http_date.h"
+#include "cache/policy/read_facts.h"
+#include "cache/policy/validation.h"
+#include "config/units.h"
+#include "proxy/exchange_rules.h"
+
+namespace secondsight::proxy {
+namespace {
+
+namespace json = boost::json;
+namespace policy = cache::policy;
+using cache::Detail;
+
+/// Beyond every lifetime and every stale use that a directive can give.
+constexpr std::int64_t kForEver = std::int64_t{1} << 33;
+
+/// The response that any cache may keep, if the request does not forbid it.
+policy::ResponseFacts most_storable() {
+  policy::ResponseFacts facts;
+  facts.status = 200;
+  facts.directives.is_public = true;
+  facts.directives.max_age = Seconds{1};
+  return facts;
+}
+
+std::string text_of(Seconds duration) {
+  return format_duration(duration);
+}
+
+std::string listed(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text.append(text.empty() ? "" : ", ").append(item);
+  return text;
+}
+
+json::array array_of(const std::vector<std::string>& items) {
+  json::array array;
+  for (const std::string& item : items) array.emplace_back(item);
+  return array;
+}
+
+/// HTTP lets field values have bytes that are no UTF-8; neither JSON nor a terminal does.
+std::string to_ascii(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string ascii;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      ascii.push_back(c);
+    } else {
+      ascii.append("\\x").append({kHex[byte >> 4], kHex[byte & 15]});
+    }
+  }
+  return ascii;
+}
+
+void make_ascii(json::value& value) {
+  if (auto* text = value.if_string()) *text = to_ascii(*text);
+  if (auto* object = value.if_object())
+    for (auto& member : *object) make_ascii(member.value());
+  if (auto* array = value.if_array())
+    for (json::value& item : *array) make_ascii(item);
+}
+
+/// The last second from `now` on for which `holds(time)`; empty when it does not even hold now.
+/// What may be done with a stored response only ever ends.
+template <class Holds>
+std::optional<std::int64_t> last_second(WallTime now, const Holds& holds) {
+  if (!holds(now)) return std::nullopt;
+  std::int64_t good = 0;
+  std::int64_t bad = kForEver;
+  while (good + 1 < bad) {
+    const std::int64_t middle = good + (bad - good) / 2;
+    (holds(now + Seconds{middle}) ? good : bad) = middle;
+  }
+  return good;
+}
+
+/// One explanation being told, from top to bottom.
+class Account {
+ public:
+  explicit Account(const Situation& situation)
+      : s_(situation),
+        asked_(policy::read_facts(s_.request.method, s_.request.fields)),
+        decision_(decide(asked_, s_.head.get(), !s_.vary.empty(), s_.now)) {}
+
+  Explanation run() {
+    tell_request();
+    tell_stored();
+    if (s_.head) tell_freshness();
+    if (s_.head) tell_stale_use();
+    tell_filter();
+    tell_flights();
+    tell_next();
+    for (auto& member : out_.facts) make_ascii(member.value());
+    for (auto& line : out_.words) line.second = to_ascii(line.second);
+    return std::move(out_);
+  }
+
+ private:
+  void word(std::string_view label, std::string text) {
+    out_.words.emplace_back(label, std::move(text));
+  }
+
+  void tell_request() {
+    const std::string url = "http://" + s_.request.host + s_.request.target;
+    out_.facts["method"] = s_.request.method;
+    out_.facts["url"] = url;
+    out_.facts["key"] = s_.primary.text();
+    word("request", s_.request.method + " " + url);
+    word("key", s_.primary.text());
+    if (s_.vary.empty()) {
+      out_.facts["variant"] = nullptr;
+      return;
+    }
+    json::array fields;
+    for (const std::string& name : s_.vary) {
+      const auto value = s_.request.fields.joined(name);
+      fields.push_back(json::object{{"name", name}, {"value", nullptr}});
+      if (value) fields.back().as_object()["value"] = *value;
+    }
+    out_.facts["variant"] = json::object{{"fields", std::move(fields)}, {"key", s_.key.text()}};
+    word("variant", variant_text());
+  }
+
+  /// "accept-language: de; accept-encoding: (none)"
+  std::string variant_text() const {
+    std::string text;
+    for (const std::string& name : s_.vary) {
+      text.append(text.empty() ? "" : "; ").append(name).append(": ");
+      text.append(s_.request.fields.joined(name).value_or("(none)"));
+    }
+    return text;
+  }
+
+  void tell_stored() {
+    out_.facts["stored"] = s_.head != nullptr;
+    if (!s_.head) {
+      out_.facts["object"] = nullptr;
+      word("stored", "no");
+      return;
+    }
+    const auto last_modified = s_.head->fields.find("Last-Modified");
+    json::object object{{"status", s_.head->status},
+                        {"reason", s_.head->reason},
+                        {"entity_tag", nullptr},
+                        {"last_modified", nullptr},
+                        {"body_bytes", s_.body_bytes},
+                        {"in_memory", s_.in_memory},
+                        {"on_its_way_to_disk", s_.is_on_its_way},
+                        {"on_disk", s_.on_disk}};
+    std::string text = std::to_string(s_.head->status) + " " + s_.head->reason + ", " +
+                       format_bytes(s_.body_bytes);
+    if (!s_.head->facts.etag.empty()) {
+      object["entity_tag"] = s_.head->facts.etag;
+      text += ", entity tag " + s_.head->facts.etag;
+    }
+    if (last_modified) {
+      object["last_modified"] = *last_modified;
+      text.append(", last modified ").append(*last_modified);
+    }
+    out_.facts["object"] = std::move(object);
+    word("stored", text);
+    std::vector<std::string> places;
+    if (s_.in_memory) places.emplace_back("in memory");
+    if (s_.is_on_its_way) places.emplace_back("on its way to disk");
+    if (s_.on_disk) places.emplace_back("on disk");
+    word("where", listed(places));
+  }
+
+  void tell_freshness() {
+    const auto& head = *s_.head;
+    const Seconds age = policy::current_age(head.facts, head.times, s_.now);
+    const Seconds lifetime = policy::freshness_lifetime(head.facts, head.times, kHeuristic);
+    const Seconds left = time_to_live(head, s_.now);
+    const auto source = policy::lifetime_source(head.facts);
+    const std::string until = policy::format_http_date(s_.now + left);
+    const bool is_fresh = left > Seconds{0};
+    out_.facts["freshness"] = json::object{{"age_seconds", age.count()},
+                                           {"lifetime_seconds", lifetime.count()},
+                                           {"lifetime_from", policy::to_string(source)},
+                                           {"is_fresh", is_fresh},
+                                           {"seconds_left", left.count()},
+                                           {"fresh_until", until}};
+    const bool has_source = source != policy::LifetimeSource::None;
+    word("age", text_of(age) + " of " + text_of(lifetime) + " (" +
+                    (has_source ? std::string(policy::to_string(source)) : "no lifetime given") +
+                    ")");
+    word("fresh", is_fresh ? "until " + until + ", " + text_of(left) + " left"
+                           : "no: stale since " + until + ", for " + text_of(-left));
+  }
+
+  void tell_stale_use() {
+    const auto& head = *s_.head;
+    const auto use_at = [&](WallTime time) {
+      return policy::choose_use(asked_, head.facts, head.times, kHeuristic, time);
+    };
+    const Seconds left = std::max(time_to_live(head, s_.now), Seconds{0});
+    const auto use_from = s_.now + left;  // of something stale
+    const auto unasked =
+        last_second(use_from, [&](WallTime time) { return use_at(time) != policy::Use::Validate; });
+    const auto on_error = last_second(use_from, [&](WallTime time) {
+      return policy::may_serve_on_error(asked_, head.facts, head.times, kHeuristic,
+                                        s_.configured_stale_if_error, time);
+    });
+    std::string veto(policy::stale_veto(head.facts.directives));
+    if (veto.empty() && asked_.no_cache) veto = "the request's no-cache";
+    json::object stale{
+        {"without_waiting", nullptr}, {"on_error", nullptr}, {"forbidden_by", nullptr}};
+    std::vector<std::string> uses;
+    const auto tell = [&](const char* name, const char* when, std::optional<std::int64_t> seconds) {
+      if (!seconds) return;
+      const bool ends = *seconds + 1 < kForEver;
+      const std::string until = policy::format_http_date(use_from + Seconds{*seconds});
+      stale[name] = json::object{{"ends", ends}, {"until", nullptr}};
+      if (ends) stale[name].as_object()["until"] = until;
+      uses.push_back(ends ? "until " + until + when : std::string("for ever") + when);
+    };
+    tell("without_waiting", ", without waiting for the origin", unasked);
+    tell("on_error", ", if the origin fails", on_error);
+    if (!veto.empty()) stale["forbidden_by"] = veto;
+    out_.facts["stale_use"] = std::move(stale);
+    if (uses.empty()) {
+      word("stale use", veto.empty() ? "none: no directive of either side allows it (any more)"
+                                     : "none: " + veto + " forbids it");
+    }
+    for (std::string& use : uses) word("stale use", std::move(use));
+  }
+
+  void tell_filter() {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kVerdicts{{
+        {"always", "the policy writes everything to disk"},
+        {"repeat", "repeat: sighted within the window"},
+        {"first-sighting", "first sighting: not seen within the window"},
+        {"never", "the policy writes nothing to disk"},
+    }};
+    const auto& [name, text] = kVerdicts[static_cast<std::size_t>(s_.verdict)];
+    out_.facts["filter"] = name;
+    word("filter", std::string(text));
+  }
+
+  void tell_flights() {
+    out_.facts["is_being_fetched"] = s_.is_being_fetched;
+    out_.facts["is_remembered_as_uncacheable"] = s_.is_uncacheable;
+    word("fetch", s_.is_being_fetched ? "one is under way" : "none is under way");
+    if (s_.is_uncacheable)
+      word("uncacheable", "it was lately: its requests do not wait for each other");
+  }
+
+  void tell_next() {
+    json::object next{{"action", nullptr},    {"forward", nullptr},          {"detail", nullptr},
+                      {"because", because()}, {"validators", json::array{}}, {"joins", false},
+                      {"keeps", nullptr}};
+    std::string then;
+    switch (decision_.step) {
+      case Step::Serve:
+      case Step::ServeStaleAndRevalidate:
+        then = tell_hit(next);
+        break;
+      case Step::Ask:
+        then = tell_fetch(next);
+        break;
+      case Step::Refuse:
+        next["action"] = "refuse";
+        word("next", "504: the origin may not be asked");
+        break;
+      case Step::PassOn:
+        next["action"] = "pass-on";
+        next["forward"] = to_string(decision_.forward);
+        word("next", "passed on to the origin");
+        if (asked_.method == policy::Method::Unsafe)
+          then = "a success makes the cache forget this URL";
+        break;
+    }
+    word("because", because());
+    if (!then.empty()) word("then", then);
+    out_.facts["next"] = std::move(next);
+  }
+
+  std::string tell_hit(json::object& next) {
+    const bool is_stale_hit = decision_.step == Step::ServeStaleAndRevalidate;
+    next["action"] = is_stale_hit ? "stale-hit" : "hit";
+    next["detail"] = to_string(s_.served_from_memory ? Detail::Memory : Detail::Disk);
+    const bool is_304 = s_.head->status == 200 &&
+                        policy::is_not_modified(s_.request.fields, s_.head->facts, s_.head->times);
+    std::string text = is_stale_hit ? "a stale hit" : "a hit";
+    text += s_.served_from_memory ? " in memory" : " on disk";
+    if (is_304) text += ", answered 304: the client has what is stored";
+    word("next", text);
+    std::string then;
+    if (is_stale_hit) {
+      const bool revalidates = may_revalidate_behind(asked_, s_.request.has_body());
+      then =
+          revalidates ? "asks the origin behind it" : "asks nobody behind it: only plain GETs may";
+    }
+    if (s_.would_promote && s_.served_from_memory && asked_.method == policy::Method::Get) {
+      next["keeps"] = "disk";
+      then.append(then.empty() ? "" : "; ").append("written to disk: it is its second sighting");
+    }
+    return then;
+  }
+
+  std::string tell_fetch(json::object& next) {
+    const bool validates = s_.head && can_validate(asked_, s_.head->facts);
+    next["action"] = validates ? "validate" : "fetch";
+    next["forward"] = to_string(decision_.forward);
+    std::string text = "fetched from the origin: ";
+    if (validates) {
+      const auto fields = policy::with_validators({}, s_.head->facts, s_.head->fields);
+      std::vector<std::string> validators;
+      for (const auto line : fields)
+        validators.push_back(std::string(line.name) + ": " + std::string(line.value));
+      next["validators"] = array_of(validators);
+      text = "validated with " + listed(validators) + ": ";
+    }
+    word("next", text.append(to_string(decision_.forward)));
+    std::string then;
+    if (s_.is_being_fetched && !s_.is_uncacheable && is_sharable(asked_, s_.request.has_body())) {
+      next["joins"] = true;
+      then = "waits for the fetch that is under way; ";
+    }
+    if (validates) then += "a 304 freshens what is stored; another answer: ";
+    return then + tell_keeping(next);
+  }
+
+  /// What becomes of a response that may be kept.
+  std::string tell_keeping(json::object& next) const {
+    const auto storable = policy::storability(asked_, most_storable());
+    if (storable != policy::Storability::Storable) {
+      next["keeps"] = "nothing";
+      next["detail"] = policy::to_string(storable);
+      return storable == policy::Storability::Method ? "not kept: only the answer to a GET is"
+                                                     : "not kept: the request's no-store";
+    }
+    if (asked_.has_range && !s_.head) {
+      next["keeps"] = "nothing";
+      return "a part is not kept, but it is a sighting of the whole";
+    }
+    next["detail"] = to_string(s_.sighting);
+    const bool is_written = is_admitted(s_.sighting);
+    next["keeps"] = is_written ? "disk" : s_.has_memory_tier ? "memory" : "nothing";
+    if (is_written) return "written to disk as it comes, if it may be kept: " + why_written();
+    return (s_.has_memory_tier ? "kept in memory only, if it may be kept: " : "not kept: ") +
+           why_not_written();
+  }
+
+  std::string why_written() const {
+    if (s_.sighting == Detail::Always) return "the policy writes everything";
+    return s_.verdict == admission::Verdict::Repeat ? "it is a repeat"
+                                                    : "it replaces what is there";
+  }
+
+  std::string why_not_written() const {
+    switch (s_.sighting) {
+      case Detail::FirstSighting:
+        return "it is a first sighting";
+      case Detail::Never:
+        return "the policy writes nothing";
+      default:
+        return "there is no disk";
+    }
+  }
+
+  std::string because() const {
+    if (decision_.step == Step::PassOn)
+      return s_.request.method + ": only GET and HEAD are answered from the cache";
+    std::string text = s_.head           ? because_of_stored()
+                       : s_.vary.empty() ? "nothing is stored for this URL"
+                                         : "nothing is stored for this variant: " + variant_text();
+    if (decision_.step == Step::Refuse) text += "; and the request's only-if-cached";
+    return text;
+  }
+
+  std::string because_of_stored() const {
+    const auto& response = s_.head->facts.directives;
+    const Seconds left = time_to_live(*s_.head, s_.now);
+    const std::string stale = "stale for " + text_of(-left);
+    switch (decision_.step) {
+      case Step::Serve:
+        return left > Seconds{0} ? "fresh for " + text_of(left) + " more"
+                                 : stale + ", which the request's max-stale allows";
+      case Step::ServeStaleAndRevalidate:
+        return stale + ", within stale-while-revalidate=" +
+               std::to_string(response.stale_while_revalidate.value_or(Seconds{0}).count());
+      default:
+        break;
+    }
+    const Causes causes = request_causes();
+    if (decision_.forward == Forward::Request) {
+      return "fresh, but refused by the request's " +
+             listed(causes.alone.empty() ? causes.all : causes.alone);
+    }
+    std::string text = response.no_cache ? "the response's no-cache asks for it each time" : stale;
+    if (!response.no_cache && !policy::stale_veto(response).empty())
+      text.append("; ").append(policy::stale_veto(response)).append(" forbids to serve it so");
+    if (!causes.alone.empty())
+      text += "; the request's " + listed(causes.alone) + " forbids to serve it so";
+    return text;
+  }
+
+  /// The request's directives that ask for something better than what is stored.
+  struct Causes {
+    std::vector<std::string> all;
+    std::vector<std::string> alone;  // those without which it would do
+  };
+  Causes request_causes() const {
+    const auto would_do = [this](const policy::RequestFacts& request) {
+      return policy::choose_use(request, s_.head->facts, s_.head->times, kHeuristic, s_.now) !=
+             policy::Use::Validate;
+    };
+    Causes causes;
+    const auto weigh = [&](bool is_there, std::string name, auto without) {
+      if (!is_there) return;
+      policy::RequestFacts request = asked_;
+      without(request);
+      if (would_do(request)) causes.alone.push_back(name);
+      causes.all.push_back(std::move(name));
+    };
+    const auto with_value = [](const char* name, const std::optional<Seconds>& value) {
+      return std::string(name) + "=" + std::to_string(value.value_or(Seconds{0}).count());
+    };
+    weigh(asked_.no_cache, "no-cache", [](auto& request) { request.no_cache = false; });
+    weigh(asked_.max_age.has_value(), with_value("max-age", asked_.max_age),
+          [](auto& request) { request.max_age.reset(); });
+    weigh(asked_.min_fresh.has_value(), with_value("min-fresh", asked_.min_fresh),
+          [](auto& request) { request.min_fresh.reset(); });
+    return causes;
+  }
+
+  const Situation& s_;
+  const policy::RequestFacts asked_;
+  const Decision decision_;
+  Explanation out_;
+};
+
+}  // namespace
+
+Explanation explain(const Situation& situation) {
+  return Account(situation).run();
+}
+
+}  // namespace secondsight::proxy

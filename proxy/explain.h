@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/json/object.hpp>
+
+#include "admission/admission_policy.h"
+#include "cache/detail.h"
+#include "cache/key.h"
+#include "cache/object.h"
+#include "config/clock.h"
+#include "proxy/request.h"
+
+namespace secondsight::proxy {
+
+/// All that the answer to one request depends on, as it is at one moment.
+struct Situation {
+  Request request;
+  WallTime now{};
+
+  cache::CacheKey primary;
+  cache::CacheKey key;                            // the variant's, where the primary key varies
+  std::vector<std::string> vary{};                // the fields it varies with; empty: none is known
+  std::shared_ptr<const cache::ObjectHead> head;  // null: nothing is stored for this request
+  std::uint64_t body_bytes = 0;
+
+  bool in_memory = false;           // the memory tier has it
+  bool is_on_its_way = false;       // the writer has it
+  bool on_disk = false;             // the index has it
+  bool served_from_memory = false;  // not read from disk for it
+  bool would_promote = false;       // a GET that it answers has it written to disk
+
+  admission::Verdict verdict = admission::Verdict::FirstSighting;  // of the filter alone
+  cache::Detail sighting = cache::Detail::FirstSighting;           // what a sighting would decide
+  Seconds configured_stale_if_error{0};
+  bool has_memory_tier = true;
+  bool is_being_fetched = false;  // by a flight that others may join
+  bool is_uncacheable = false;    // remembered as such, so that requests are not lined up
+};
+
+/// An explanation twice: for programs, and for people.
+struct Explanation {
+  boost::json::object facts;  // stable snake_case names, see docs/operations.md
+  std::vector<std::pair<std::string_view, std::string>> words;  // label and text, one fact each
+};
+
+/// What would become of the request, and why: by the rules of the exchange itself. Pure.
+Explanation explain(const Situation& situation);
+
+}  // namespace secondsight::proxy

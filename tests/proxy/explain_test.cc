@@ -1,0 +1,414 @@
+// What an explanation says, as a table. Whether it comes true: explain_truth_test.cc.
+#include "proxy/explain.h"
+
+#include <functional>
+
+#include <boost/json/serialize.hpp>
+#include <gtest/gtest.h>
+
+#include "cache/policy/read_facts.h"
+#include "proxy/response.h"
+
+namespace secondsight::proxy {
+namespace {
+
+using Change = std::function<void(Situation&)>;
+using admission::Verdict;
+using cache::Detail;
+
+constexpr WallTime kReceived{Seconds{784111777}};  // Sun, 06 Nov 1994 08:49:37 GMT
+
+/// "Name: value\r\n" lines.
+cache::policy::FieldBlock fields(std::string_view text) {
+  return cache::policy::FieldBlock::from_text(text).value();
+}
+
+/// A GET of http://a.test/b, `age` seconds after a response with these fields was stored.
+Situation situation(std::string_view request_fields, std::string_view response_fields, int age) {
+  const admission::FingerprintSeed seed{admission::FingerprintSeed::Bytes{}};
+  const auto key = cache::CacheKey::primary("http", "a.test", "/b", seed);
+  Situation s{
+      .request = {}, .now = kReceived + Seconds{age}, .primary = key, .key = key, .head = nullptr};
+  s.request.method = "GET";
+  s.request.target = "/b";
+  s.request.host = "a.test";
+  s.request.fields = fields(request_fields);
+  if (response_fields.empty()) return s;
+  OriginHead head;
+  head.status = 200;
+  head.reason = "OK";
+  head.fields = fields(response_fields);
+  s.head = make_object_head(head, {kReceived, kReceived});
+  s.body_bytes = 5;
+  s.in_memory = s.served_from_memory = s.would_promote = true;
+  return s;
+}
+
+std::string words_of(const Explanation& explanation, std::string_view label) {
+  std::string all;
+  for (const auto& [name, text] : explanation.words)
+    if (name == label) all.append(all.empty() ? "" : " | ").append(text);
+  return all;
+}
+
+struct Row {
+  const char* request = "";
+  const char* response = "";
+  int age = 0;
+  const char* action;
+  const char* forward;  // null: none
+  const char* keeps;    // null: nothing changes
+  const char* next;
+  const char* because;
+  const char* then = "";
+  Change change = {};
+};
+
+constexpr const char* kFresh = "Cache-Control: max-age=60\r\nETag: \"v1\"\r\n";
+constexpr const char* kNoTag = "Cache-Control: max-age=60\r\n";
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> kRows{
+      // Served.
+      {.response = kFresh,
+       .age = 10,
+       .action = "hit",
+       .forward = nullptr,
+       .keeps = "disk",
+       .next = "a hit in memory",
+       .because = "fresh for 50s more",
+       .then = "written to disk: it is its second sighting"},
+      {.response = kFresh,
+       .age = 10,
+       .action = "hit",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "a hit on disk",
+       .because = "fresh for 50s more",
+       .change = [](Situation& s) { s.served_from_memory = false; }},
+      {.request = "If-None-Match: \"v1\"\r\n",
+       .response = kFresh,
+       .action = "hit",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "a hit in memory, answered 304: the client has what is stored",
+       .because = "fresh for 1m more",
+       .change = [](Situation& s) { s.would_promote = false; }},
+      {.request = "Cache-Control: max-stale=20\r\n",
+       .response = kFresh,
+       .age = 70,
+       .action = "hit",
+       .forward = nullptr,
+       .keeps = "disk",
+       .next = "a hit in memory",
+       .because = "stale for 10s, which the request's max-stale allows",
+       .then = "written to disk: it is its second sighting"},
+      {.response = "Cache-Control: max-age=60, stale-while-revalidate=30\r\n",
+       .age = 70,
+       .action = "stale-hit",
+       .forward = nullptr,
+       .keeps = "disk",
+       .next = "a stale hit in memory",
+       .because = "stale for 10s, within stale-while-revalidate=30",
+       .then = "asks the origin behind it; written to disk: it is its second sighting"},
+      {.request = "Authorization: x\r\n",
+       .response = "Cache-Control: max-age=60, stale-while-revalidate=30\r\n",
+       .age = 70,
+       .action = "stale-hit",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "a stale hit on disk",
+       .because = "stale for 10s, within stale-while-revalidate=30",
+       .then = "asks nobody behind it: only plain GETs may",
+       .change = [](Situation& s) { s.served_from_memory = false; }},
+      // Validated, or fetched anew.
+      {.response = kFresh,
+       .age = 70,
+       .action = "validate",
+       .forward = "stale",
+       .keeps = "memory",
+       .next = "validated with If-None-Match: \"v1\": stale",
+       .because = "stale for 10s",
+       .then = "a 304 freshens what is stored; another answer: kept in memory only, if it may be "
+               "kept: it is a first sighting"},
+      {.response = "Cache-Control: max-age=60, must-revalidate\r\nETag: \"v1\"\r\n"
+                   "Last-Modified: Sat, 05 Nov 1994 08:49:37 GMT\r\n",
+       .age = 70,
+       .action = "validate",
+       .forward = "stale",
+       .keeps = "disk",
+       .next = "validated with If-None-Match: \"v1\", If-Modified-Since: Sat, 05 Nov 1994 08:49:37 "
+               "GMT: stale",
+       .because = "stale for 10s; must-revalidate forbids to serve it so",
+       .then = "a 304 freshens what is stored; another answer: written to disk as it comes, if it "
+               "may be kept: it is a repeat",
+       .change =
+           [](Situation& s) {
+             s.verdict = Verdict::Repeat;
+             s.sighting = Detail::Repeat;
+           }},
+      {.response = "Cache-Control: max-age=60, no-cache\r\n",
+       .age = 1,
+       .action = "fetch",
+       .forward = "stale",
+       .keeps = "disk",
+       .next = "fetched from the origin: stale",
+       .because = "the response's no-cache asks for it each time",
+       .then = "written to disk as it comes, if it may be kept: it replaces what is there",
+       .change = [](Situation& s) { s.sighting = Detail::Repeat; }},
+      {.request = "Cache-Control: max-age=0\r\n",
+       .response = "Cache-Control: max-age=60, stale-while-revalidate=30\r\n",
+       .age = 70,
+       .action = "fetch",
+       .forward = "stale",
+       .keeps = "memory",
+       .next = "fetched from the origin: stale",
+       .because = "stale for 10s; the request's max-age=0 forbids to serve it so",
+       .then = "kept in memory only, if it may be kept: it is a first sighting"},
+      {.request = "Cache-Control: no-cache, max-age=100\r\n",
+       .response = kNoTag,
+       .age = 10,
+       .action = "fetch",
+       .forward = "request",
+       .keeps = "memory",
+       .next = "fetched from the origin: request",
+       .because = "fresh, but refused by the request's no-cache",
+       .then = "kept in memory only, if it may be kept: it is a first sighting"},
+      {.request = "Cache-Control: max-age=5, min-fresh=55\r\n",
+       .response = kNoTag,
+       .age = 10,
+       .action = "fetch",
+       .forward = "request",
+       .keeps = "memory",
+       .next = "fetched from the origin: request",
+       .because = "fresh, but refused by the request's max-age=5, min-fresh=55",
+       .then = "kept in memory only, if it may be kept: it is a first sighting"},
+      {.request = "Cache-Control: min-fresh=55\r\n",
+       .response = kNoTag,
+       .age = 10,
+       .action = "fetch",
+       .forward = "request",
+       .keeps = "nothing",
+       .next = "fetched from the origin: request",
+       .because = "fresh, but refused by the request's min-fresh=55",
+       .then = "not kept: only the answer to a GET is",
+       .change = [](Situation& s) { s.request.method = "HEAD"; }},
+      // Nothing stored.
+      {.action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "kept in memory only, if it may be kept: it is a first sighting"},
+      {.action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "nothing",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "not kept: it is a first sighting",
+       .change = [](Situation& s) { s.has_memory_tier = false; }},
+      {.action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "disk",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "written to disk as it comes, if it may be kept: the policy writes everything",
+       .change =
+           [](Situation& s) {
+             s.verdict = Verdict::Always;
+             s.sighting = Detail::Always;
+           }},
+      {.action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "kept in memory only, if it may be kept: the policy writes nothing",
+       .change =
+           [](Situation& s) {
+             s.verdict = Verdict::Never;
+             s.sighting = Detail::Never;
+           }},
+      {.action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "kept in memory only, if it may be kept: there is no disk",
+       .change = [](Situation& s) { s.sighting = Detail::NoDisk; }},
+      {.action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "waits for the fetch that is under way; kept in memory only, if it may be kept: it "
+               "is a first sighting",
+       .change = [](Situation& s) { s.is_being_fetched = true; }},
+      {.action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "kept in memory only, if it may be kept: it is a first sighting",
+       .change = [](Situation& s) { s.is_being_fetched = s.is_uncacheable = true; }},
+      {.request = "Cache-Control: no-store\r\n",
+       .action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "nothing",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "not kept: the request's no-store"},
+      {.request = "Range: bytes=0-1\r\n",
+       .action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "nothing",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "a part is not kept, but it is a sighting of the whole"},
+      {.request = "Accept-Language: de\r\n",
+       .action = "fetch",
+       .forward = "vary-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: vary-miss",
+       .because =
+           "nothing is stored for this variant: accept-encoding: (none); accept-language: de",
+       .then = "kept in memory only, if it may be kept: it is a first sighting",
+       .change =
+           [](Situation& s) {
+             s.vary = {"accept-encoding", "accept-language"};
+           }},
+      // Neither.
+      {.request = "Cache-Control: only-if-cached\r\n",
+       .action = "refuse",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "504: the origin may not be asked",
+       .because = "nothing is stored for this URL; and the request's only-if-cached"},
+      {.action = "pass-on",
+       .forward = "method",
+       .keeps = nullptr,
+       .next = "passed on to the origin",
+       .because = "POST: only GET and HEAD are answered from the cache",
+       .then = "a success makes the cache forget this URL",
+       .change = [](Situation& s) { s.request.method = "POST"; }},
+      {.response = kFresh,
+       .action = "pass-on",
+       .forward = "method",
+       .keeps = nullptr,
+       .next = "passed on to the origin",
+       .because = "OPTIONS: only GET and HEAD are answered from the cache",
+       .change = [](Situation& s) { s.request.method = "OPTIONS"; }},
+  };
+  return kRows;
+}
+
+TEST(Explain, WhatTheNextRequestWouldDo) {
+  for (const Row& row : rows()) {
+    Situation s = situation(row.request, row.response, row.age);
+    if (row.change) row.change(s);
+    const Explanation explanation = explain(s);
+    const auto& next = explanation.facts.at("next").as_object();
+    const auto is = [&](const char* name, const char* expected) {
+      const boost::json::value& value = next.at(name);
+      return expected == nullptr ? value.is_null() : value == expected;
+    };
+    const std::string shown = std::string(row.next) + ": " + row.because;
+    EXPECT_TRUE(is("action", row.action)) << shown << boost::json::serialize(next);
+    EXPECT_TRUE(is("forward", row.forward)) << shown << boost::json::serialize(next);
+    EXPECT_TRUE(is("keeps", row.keeps)) << shown << boost::json::serialize(next);
+    EXPECT_TRUE(is("because", row.because)) << shown << boost::json::serialize(next);
+    EXPECT_EQ(words_of(explanation, "next"), row.next);
+    EXPECT_EQ(words_of(explanation, "because"), row.because);
+    EXPECT_EQ(words_of(explanation, "then"), row.then) << shown;
+  }
+}
+
+TEST(Explain, HowFreshAndHowLongStale) {
+  struct Fresh {
+    const char* request;
+    const char* response;
+    int age;
+    const char* age_words;
+    const char* fresh;
+    const char* stale_use;
+  };
+  for (const Fresh& row : {
+           Fresh{"", "Cache-Control: s-maxage=60, stale-if-error=9\r\n", 10, "10s of 1m (s-maxage)",
+                 "until Sun, 06 Nov 1994 08:50:37 GMT, 50s left", "none: s-maxage forbids it"},
+           Fresh{"", "Expires: Sun, 06 Nov 1994 08:50:37 GMT\r\n", 61, "1m1s of 1m (expires)",
+                 "no: stale since Sun, 06 Nov 1994 08:50:37 GMT, for 1s",
+                 "none: no directive of either side allows it (any more)"},
+           Fresh{"", "Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT\r\n", 0,
+                 "0s of 1m40s (heuristic)", "until Sun, 06 Nov 1994 08:51:17 GMT, 1m40s left",
+                 "none: no directive of either side allows it (any more)"},
+           Fresh{"", "ETag: \"a\"\r\n", 5, "5s of 0s (no lifetime given)",
+                 "no: stale since Sun, 06 Nov 1994 08:49:37 GMT, for 5s",
+                 "none: no directive of either side allows it (any more)"},
+           Fresh{"", "Cache-Control: max-age=60, stale-while-revalidate=30, stale-if-error=600\r\n",
+                 10, "10s of 1m (max-age)", "until Sun, 06 Nov 1994 08:50:37 GMT, 50s left",
+                 "until Sun, 06 Nov 1994 08:51:07 GMT, without waiting for the origin | "
+                 "until Sun, 06 Nov 1994 09:00:37 GMT, if the origin fails"},
+           Fresh{"", "Cache-Control: max-age=60, stale-while-revalidate=30, stale-if-error=600\r\n",
+                 91, "1m31s of 1m (max-age)",
+                 "no: stale since Sun, 06 Nov 1994 08:50:37 GMT, for 31s",
+                 "until Sun, 06 Nov 1994 09:00:37 GMT, if the origin fails"},
+           Fresh{"Cache-Control: max-stale\r\n", kNoTag, 10, "10s of 1m (max-age)",
+                 "until Sun, 06 Nov 1994 08:50:37 GMT, 50s left",
+                 "for ever, without waiting for the origin"},
+           Fresh{"Cache-Control: no-cache\r\n",
+                 "Cache-Control: max-age=60, stale-while-revalidate=30\r\n", 10,
+                 "10s of 1m (max-age)", "until Sun, 06 Nov 1994 08:50:37 GMT, 50s left",
+                 "none: the request's no-cache forbids it"},
+       }) {
+    const Explanation explanation = explain(situation(row.request, row.response, row.age));
+    EXPECT_EQ(words_of(explanation, "age"), row.age_words) << row.response;
+    EXPECT_EQ(words_of(explanation, "fresh"), row.fresh) << row.response;
+    EXPECT_EQ(words_of(explanation, "stale use"), row.stale_use) << row.response;
+  }
+}
+
+TEST(Explain, WhereItIsAndWhatTheFilterSays) {
+  Situation s = situation("", kFresh, 10);
+  EXPECT_EQ(words_of(explain(s), "where"), "in memory");
+  s.is_on_its_way = true;
+  EXPECT_EQ(words_of(explain(s), "where"), "in memory, on its way to disk");
+  s.in_memory = s.is_on_its_way = false;
+  s.on_disk = true;
+  EXPECT_EQ(words_of(explain(s), "where"), "on disk");
+  EXPECT_EQ(words_of(explain(s), "stored"), "200 OK, 5 B, entity tag \"v1\"");
+  EXPECT_EQ(words_of(explain(s), "uncacheable"), "");
+  s.is_uncacheable = true;
+  EXPECT_NE(words_of(explain(s), "uncacheable"), "");
+  struct Said {
+    Verdict verdict;
+    const char* fact;
+  };
+  for (const Said& said :
+       {Said{Verdict::Always, "always"}, Said{Verdict::Repeat, "repeat"},
+        Said{Verdict::FirstSighting, "first-sighting"}, Said{Verdict::Never, "never"}}) {
+    s.verdict = said.verdict;
+    EXPECT_EQ(explain(s).facts.at("filter"), said.fact);
+  }
+}
+
+TEST(Explain, FactsHaveStableNames) {
+  Situation s = situation("Accept-Language: d\xff\r\n", kFresh, 10);
+  s.vary = {"accept-language", "cookie"};
+  EXPECT_EQ(
+      boost::json::serialize(explain(s).facts),
+      R"({"method":"GET","url":"http://a.test/b","key":"http://a.test/b",)"
+      R"("variant":{"fields":[{"name":"accept-language","value":"d\\xff"},)"
+      R"({"name":"cookie","value":null}],"key":"http://a.test/b"},)"
+      R"("stored":true,"object":{"status":200,"reason":"OK","entity_tag":"\"v1\"",)"
+      R"("last_modified":null,"body_bytes":5,"in_memory":true,"on_its_way_to_disk":false,)"
+      R"("on_disk":false},"freshness":{"age_seconds":10,"lifetime_seconds":60,)"
+      R"("lifetime_from":"max-age","is_fresh":true,"seconds_left":50,)"
+      R"("fresh_until":"Sun, 06 Nov 1994 08:50:37 GMT"},)"
+      R"("stale_use":{"without_waiting":null,"on_error":null,"forbidden_by":null},)"
+      R"("filter":"first-sighting","is_being_fetched":false,"is_remembered_as_uncacheable":false,)"
+      R"("next":{"action":"hit","forward":null,"detail":"memory","because":"fresh for 50s more",)"
+      R"("validators":[],"joins":false,"keeps":"disk"}})");
+}
+
+}  // namespace
+}  // namespace secondsight::proxy

@@ -45,7 +45,40 @@ bool is_bracketed_address(std::string_view text) {
          text.find_first_not_of(kAddressBytes, 1) == text.size() - 1;
 }
 
-std::string read_host(std::string& word) {
+/// RFC 9110 5.6.2.
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_alphanumeric(c) || is_any_of("!#$%&'*+-.^_`|~", c);
+  });
+}
+
+struct UnfitFields {
+  std::string_view reason;
+  std::array<std::string_view, 10> names;
+};
+constexpr std::array kUnfitFields{
+    UnfitFields{"belongs to one connection (RFC 9110 7.6.1) and never reaches the origin, which "
+                "cannot answer by it",
+                {"connection", "keep-alive", "proxy-connection", "proxy-authentication-info",
+                 "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+                 "upgrade"}},
+    UnfitFields{"is in every key already", {"host"}},
+    UnfitFields{"holds all cookies of a client, so that no two clients would share; name those "
+                "that matter in key_cookies",
+                {"cookie"}},
+    UnfitFields{"names one user, while what is stored answers all (RFC 9111 3.5); let the origin "
+                "say what may be shared",
+                {"authorization"}},
+    UnfitFields{"is answered by the cache itself, from one stored response for all its values",
+                {"range", "if-range", "if-match", "if-none-match", "if-modified-since",
+                 "if-unmodified-since", "cache-control", "pragma"}},
+    UnfitFields{"tells how one message travels, not what is asked for",
+                {"content-length", "expect", "via", "max-forwards"}},
+};
+
+}  // namespace
+
+std::string read_site_host(std::string& word) {
   if (word == "*") return {};
   if (const std::string lower = in_lower_case(word); lower != word)
     return "must be in lower case: " + quoted(lower);
@@ -86,37 +119,6 @@ std::string read_param_name(std::string& word) {
   return {};
 }
 
-/// RFC 9110 5.6.2.
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return is_alphanumeric(c) || is_any_of("!#$%&'*+-.^_`|~", c);
-  });
-}
-
-struct UnfitFields {
-  std::string_view reason;
-  std::array<std::string_view, 10> names;
-};
-constexpr std::array kUnfitFields{
-    UnfitFields{"belongs to one connection (RFC 9110 7.6.1) and never reaches the origin, which "
-                "cannot answer by it",
-                {"connection", "keep-alive", "proxy-connection", "proxy-authentication-info",
-                 "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
-                 "upgrade"}},
-    UnfitFields{"is in every key already", {"host"}},
-    UnfitFields{"holds all cookies of a client, so that no two clients would share; name those "
-                "that matter in key_cookies",
-                {"cookie"}},
-    UnfitFields{"names one user, while what is stored answers all (RFC 9111 3.5); let the origin "
-                "say what may be shared",
-                {"authorization"}},
-    UnfitFields{"is answered by the cache itself, from one stored response for all its values",
-                {"range", "if-range", "if-match", "if-none-match", "if-modified-since",
-                 "if-unmodified-since", "cache-control", "pragma"}},
-    UnfitFields{"tells how one message travels, not what is asked for",
-                {"content-length", "expect", "via", "max-forwards"}},
-};
-
 std::string read_key_header(std::string& word) {
   if (!is_token(word)) return "is not a field name, such as \"X-Tenant\"";
   word = in_lower_case(std::move(word));
@@ -127,15 +129,8 @@ std::string read_key_header(std::string& word) {
   return {};
 }
 
-std::string read_cookie_name(std::string& word) {
+std::string read_key_cookie(std::string& word) {
   return is_token(word) ? "" : "is not a cookie's name, such as \"lang\"";
 }
-
-}  // namespace
-
-const WordKind kSiteHost{"a host, such as \"example.com\",", read_host};
-const WordKind kParamName{"a parameter, such as \"page\" or \"utm_*\",", read_param_name};
-const WordKind kKeyHeader{"a field name, such as \"X-Tenant\",", read_key_header};
-const WordKind kKeyCookie{"a cookie's name, such as \"lang\",", read_cookie_name};
 
 }  // namespace secondsight

@@ -237,11 +237,13 @@ std::string plain(const std::string& text) {
       out += text[i];
       continue;
     }
-    unsigned byte = 0;
-    if (i + 2 >= text.size() || std::sscanf(text.c_str() + i + 1, "%2x", &byte) != 1 ||
-        !std::isxdigit(static_cast<unsigned char>(text[i + 2])) || text[i + 1] == '+')
-      return text;
-    const char c = static_cast<char>(byte);
+    const std::string digits = text.substr(i + 1, 2);
+    const bool is_whole =
+        digits.size() == 2 && std::all_of(digits.begin(), digits.end(), [](char digit) {
+          return std::isxdigit(static_cast<unsigned char>(digit)) != 0;
+        });
+    if (!is_whole) return text;
+    const auto c = static_cast<char>(std::stoi(digits, nullptr, 16));
     const bool is_free = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
     out += is_free ? std::string(1, c) : std::string("<") + c + ">";
     i += 2;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "cache/policy/hop_by_hop.h"
 #include "cache/policy/list.h"
 #include "cache/policy/preferences.h"
 
@@ -66,7 +67,9 @@ std::optional<std::string> normalised_preferences(std::string_view name,
   return text;
 }
 
+/// As the origin sees it: without what Connection keeps from it.
 std::optional<std::string> normalised(std::string_view name, const FieldBlock& request) {
+  if (is_named_by_connection(request, name)) return std::nullopt;
   if (auto preferences = normalised_preferences(name, request)) return preferences;
   std::optional<std::string> value;
   for (const FieldLine line : request) {

@@ -167,7 +167,8 @@ Result<DiskObject> Cache::open_object(const CacheKey& key, const Index::Entry& e
   const log::RecordHead& record = (*reader)->head();
   if (record.key != key.text()) return gone();  // another key with this fingerprint: a plain miss
   DiskObject object;
-  object.head = read_head(record);
+  object.head = writer_->find_refreshed(key, entry);
+  if (!object.head) object.head = read_head(record);
   if (!object.head) {
     const auto error = make_error_code(boost::system::errc::bad_message);
     note_unreadable(key, entry, error);

@@ -129,6 +129,8 @@ void StoreWriter::refresh(const CacheKey& key, std::shared_ptr<const ObjectHead>
   const std::lock_guard lock(mutex_);
   if (stopping_ || queue_bytes_.load(std::memory_order_relaxed) + bytes > queue_bytes_max_) return;
   queue_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  refreshing_[key.fingerprint()] = {old.location, head};
+  note_pending();
   push_locked(RefreshJob{key, std::move(head), old, std::move(parts), bytes});
 }
 
@@ -137,6 +139,7 @@ void StoreWriter::remove(const CacheKey& key) {
   index_.erase(key.fingerprint());
   pending_.erase(key.fingerprint());
   committing_.erase(key.fingerprint());
+  refreshing_.erase(key.fingerprint());
   note_pending();
   push_locked(RemoveJob{key.fingerprint()});
 }
@@ -147,6 +150,15 @@ ObjectPtr StoreWriter::find_pending(const CacheKey& key) const {
   const auto found = pending_.find(key.fingerprint());
   if (found == pending_.end() || found->second->key.text() != key.text()) return nullptr;
   return found->second;
+}
+
+std::shared_ptr<const ObjectHead> StoreWriter::find_refreshed(const CacheKey& key,
+                                                              const Index::Entry& entry) const {
+  if (pending_count_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto found = refreshing_.find(key.fingerprint());
+  if (found == refreshing_.end() || found->second.old != entry.location) return nullptr;
+  return found->second.head;
 }
 
 bool StoreWriter::is_on_its_way(const CacheKey& key) const {
@@ -184,7 +196,8 @@ void StoreWriter::push(Job job) {
 }
 
 void StoreWriter::note_pending() {
-  pending_count_.store(pending_.size() + committing_.size(), std::memory_order_relaxed);
+  pending_count_.store(pending_.size() + committing_.size() + refreshing_.size(),
+                       std::memory_order_relaxed);
 }
 
 void StoreWriter::push_locked(Job job) {
@@ -342,23 +355,30 @@ void StoreWriter::execute(AbandonJob& job) {
 }
 
 void StoreWriter::execute(RefreshJob& job) {
-  write_refreshed(job);
+  const auto at = write_refreshed(job);
+  const auto& fingerprint = job.key.fingerprint();
+  const std::lock_guard lock(mutex_);
   queue_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
+  if (at && is_current(job)) index_.insert(fingerprint, {*at, log::RecordKind::LargeObject});
+  const auto found = refreshing_.find(fingerprint);
+  if (found != refreshing_.end() && found->second.head == job.head) refreshing_.erase(found);
+  note_pending();
 }
 
-void StoreWriter::write_refreshed(const RefreshJob& job) {
-  const auto is_current = [&] {  // neither replaced nor removed meanwhile
-    const auto current = index_.find(job.key.fingerprint());
-    return current && current->location == job.old.location;
-  };
-  if (!is_current()) return;
+/// Neither replaced nor removed meanwhile.
+bool StoreWriter::is_current(const RefreshJob& job) const {
+  const auto current = index_.find(job.key.fingerprint());
+  return current && current->location == job.old.location;
+}
+
+std::optional<log::Location> StoreWriter::write_refreshed(const RefreshJob& job) {
+  if (!is_current(job)) return std::nullopt;
   const std::string text = head_text(*job.head);
   log::RecordView view = view_of(job.key, *job.head, text);
   view.kind = log::RecordKind::LargeObject;
   view.parts = job.parts;
   const auto at = append(view, Cause::Refreshed);
-  const std::lock_guard lock(mutex_);  // remove() takes it
-  if (at && is_current()) index_.insert(job.key.fingerprint(), {*at, view.kind});
+  return at ? std::optional(*at) : std::nullopt;
 }
 
 void StoreWriter::execute(RemoveJob& job) {

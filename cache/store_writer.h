@@ -66,6 +66,9 @@ class StoreWriter {
 
   /// An object that was taken and is not in the index yet. Null: none.
   ObjectPtr find_pending(const CacheKey& key) const;
+  /// The head that was taken for the record of `entry` and is not written yet. Null: none.
+  std::shared_ptr<const ObjectHead> find_refreshed(const CacheKey& key,
+                                                   const Index::Entry& entry) const;
   /// Whether anything of that key is on its way to the index: an object, or a fill's last word.
   bool is_on_its_way(const CacheKey& key) const;
 
@@ -122,7 +125,8 @@ class StoreWriter {
   void execute(RefreshJob&);
   void execute(RemoveJob&);
   void execute(DrainJob&);
-  void write_refreshed(const RefreshJob&);
+  std::optional<log::Location> write_refreshed(const RefreshJob&);
+  bool is_current(const RefreshJob&) const;
   std::optional<Index::Entry> write(const Object&);
   std::optional<Index::Entry> write_in_parts(const Object&);
   bool is_wanted(const ObjectPtr&) const;
@@ -140,15 +144,21 @@ class StoreWriter {
 
   std::atomic<std::uint64_t> queue_bytes_{0};  // relaxed: a bound, orders nothing
   std::atomic<std::uint64_t> pending_count_{
-      0};                                 // of both maps; relaxed: lets find_pending skip the lock
+      0};  // of all three maps; relaxed: lets find_pending skip the lock
   std::atomic<bool> disk_failed_{false};  // relaxed: a hint
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Job> queue_;  // guarded by mutex_, as are the next three
+  std::deque<Job> queue_;  // guarded by mutex_, as are the next four
   boost::unordered_flat_map<admission::Fingerprint, ObjectPtr, admission::FingerprintHash> pending_;
   boost::unordered_flat_map<admission::Fingerprint, std::shared_ptr<Fill>,
                             admission::FingerprintHash>
       committing_;
+  struct Refreshed {
+    log::Location old;
+    std::shared_ptr<const ObjectHead> head;
+  };
+  boost::unordered_flat_map<admission::Fingerprint, Refreshed, admission::FingerprintHash>
+      refreshing_;
   bool stopping_ = false;
   bool has_new_chance_ = false;       // guarded by mutex_: the disk may work again
   bool unsynced_tombstones_ = false;  // writer thread only, as is the next

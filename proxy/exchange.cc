@@ -22,6 +22,8 @@ using cache::CacheKey;
 /// So far ahead of what has come may a part of a stream lie that a client waits for: a second or
 /// less of most origins.
 constexpr std::uint64_t kRangeReachBytes = 8U << 20;
+/// The same where what is passed over is kept by nobody: about what a second request costs.
+constexpr std::uint64_t kPassingReachBytes = 256U << 10;
 
 }  // namespace
 
@@ -95,11 +97,12 @@ net::awaitable<void> Exchange::answer() {
         if (found && request_.is_head()) judge_stored(found, reader);
         if (reader.head()->status == 304 && !facts_.has_conditions)  // nobody asked whether
           co_return co_await refuse(502, to_string(OriginError::Malformed), status);
-        if (facts_.has_range && !alone && !is_in_reach(reader)) {
-          if (!reader.kept())
+        if (facts_.has_range && !alone) {
+          if (!reader.kept())  // another part of it need not look
             services_.flights.note_uncacheable(primary.fingerprint(), services_.clock.steady());
-          range_alone_ = true;
-          break;
+          range_alone_ = !is_in_reach(reader);
+          if (range_alone_) break;
+          cuts_stream_ = true;
         }
         switch (co_await relay(reader, status, Outcome::Miss)) {
           case Served::Yes:
@@ -362,7 +365,7 @@ net::awaitable<Exchange::Relayed> Exchange::relay_range(FlightReader& reader,
 /// What of the flight's response goes to this client.
 Selection Exchange::select_of_stream(const FlightReader& reader) const {
   const cache::ObjectHead& head = *reader.head();
-  if (reader.kept() && reader.content_length() && wants_parts_of(head)) {
+  if ((reader.kept() || cuts_stream_) && reader.content_length() && wants_parts_of(head)) {
     Selection parts = select_parts(request_.fields, head, *reader.content_length());
     if (parts.is_ascending()) return parts;
   }
@@ -462,16 +465,16 @@ bool Exchange::fetches_whole(const Found& found) const {
 }
 
 /// Whether what the request's Range asks for comes soon in a stream of the whole. A client that
-/// jumps far ahead is not made to wait for what lies between, nor is a whole fetched for it that
-/// nobody keeps.
+/// jumps far ahead is not made to wait for what lies between, least of all where nobody keeps it.
+/// Of unknown length, the client gets the whole.
 bool Exchange::is_in_reach(const FlightReader& reader) const {
   const cache::ObjectHead& head = *reader.head();
-  if (!wants_parts_of(head)) return true;
-  if (!reader.kept() || !reader.content_length()) return false;
+  if (!wants_parts_of(head) || !reader.content_length()) return true;
   const Selection parts = select_parts(request_.fields, head, *reader.content_length());
+  const std::uint64_t reach_bytes = reader.kept() ? kRangeReachBytes : kPassingReachBytes;
   return parts.ranges.empty() ||
          (parts.is_ascending() &&
-          parts.ranges.front().first <= reader.received_bytes() + kRangeReachBytes);
+          parts.ranges.front().first <= reader.received_bytes() + reach_bytes);
 }
 
 /// A Range counts for GET alone (RFC 9110 14.2), and there are parts of a 200 only.

@@ -116,6 +116,7 @@ class Exchange {
   const SteadyTime started_;
 
   bool asks_about_variants_ = true;  // on a vary-miss
+  bool cuts_stream_ = false;         // the origin was asked for the whole of which this gets parts
   bool range_alone_ = false;  // the part asked for lies too far ahead in the stream of the whole
 
   // What the access log tells of it.

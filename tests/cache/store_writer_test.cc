@@ -316,6 +316,29 @@ TEST_F(StoreWriterTest, ARefreshGivesTheStoredBodyANewHead) {
   EXPECT_TRUE(read("/a") == *chunk_of(1'000));
 }
 
+TEST_F(StoreWriterTest, ARefreshThatWaitsIsFoundAlready) {
+  ASSERT_EQ(writer_->store(object_of("/a", 1'000)), Detail::None);
+  writer_->drain();
+  const auto old = *index_->find(key_of("/a").fingerprint());
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old), nullptr);
+  hold_the_writer();
+  const auto second = head_of("2");
+  const auto third = head_of("3");
+  writer_->refresh(key_of("/a"), second, old, {{old.location, 1'000}});
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old), second);
+  writer_->refresh(key_of("/a"), third, old, {{old.location, 1'000}});
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old), third);
+  EXPECT_EQ(writer_->find_refreshed(key_of("/b"), old), nullptr);
+  disk_.gate->open();
+  writer_->drain();
+  const auto fresh = *index_->find(key_of("/a").fingerprint());
+  EXPECT_NE(fresh.location, old.location);
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old), nullptr);
+  writer_->refresh(key_of("/a"), second, fresh, {{old.location, 1'000}});
+  writer_->remove(key_of("/a"));
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), fresh), nullptr);
+}
+
 TEST_F(StoreWriterTest, RefreshesStayWithinTheQueueToo) {
   ASSERT_EQ(writer_->store(object_of("/a", 1'000)), Detail::None);
   writer_->drain();

@@ -208,6 +208,25 @@ TEST(ExchangeRange, AWholeThatNobodyKeepsIsNotFetchedForAPart) {
   EXPECT_EQ(origin.count("/a"), 5U) << "one look at the whole, and then none for a while";
 }
 
+TEST(ExchangeRange, TheOriginIsNotAskedTwiceForASmallWholeThatNobodyKeeps) {
+  const std::string body = numbered(3000);
+  RoutedOrigin origin;
+  origin.on("/a", [&](const std::string& request) {
+    const bool is_part = request.find("\r\nRange:") != std::string::npos;
+    return is_part ? serve_ranges(request, body) : ok("Cache-Control: private\r\n", body);
+  });
+  RunningProxy proxy(origin.url());
+  EXPECT_EQ(proxy.get("/a", "Range: bytes=0-9\r\n").status, 206);
+  const RawResponse part = proxy.get("/a", "Range: bytes=2000-2009\r\n");
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body, body.substr(2000, 10));
+  EXPECT_TRUE(says(part, "detail=private"));
+  EXPECT_EQ(origin.requests().back().find("Range:"), std::string::npos);
+  EXPECT_EQ(origin.count("/a"), 2U);
+  EXPECT_EQ(proxy.get("/a", "Range: bytes=0-9\r\n").status, 206);
+  EXPECT_NE(origin.requests().back().find("Range:"), std::string::npos) << "known not to be kept";
+}
+
 TEST(ExchangeRange, AStaleObjectIsValidatedAndItsPartServed) {
   for (const bool has_changed : {false, true}) {
     RoutedOrigin origin;

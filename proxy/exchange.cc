@@ -37,6 +37,7 @@ net::awaitable<void> Exchange::run() {
 }
 
 net::awaitable<void> Exchange::answer() {
+  if (request_.has_upgrade && co_await pass_upgrade()) co_return;
   const CacheKey primary =
       CacheKey::primary("http", request_.host, request_.target, services_.cache.seed());
   if (facts_.method != policy::Method::Get && facts_.method != policy::Method::Head)
@@ -403,6 +404,7 @@ void Exchange::finish(Outcome outcome) {
 
 ExchangeHandler::ExchangeHandler(net::io_context& io, const Shared& shared)
     : origin_(make_curl_origin_client(io, shared.settings.origin, shared.clock, shared.metrics)),
+      tunnels_(io, shared.settings, shared.clock, shared.metrics),
       services_{.io = io,
                 .settings = shared.settings,
                 .clock = shared.clock,
@@ -411,7 +413,8 @@ ExchangeHandler::ExchangeHandler(net::io_context& io, const Shared& shared)
                 .origin = *origin_,
                 .disk = shared.disk,
                 .counters = shared.counters,
-                .access_log = shared.access_log} {}
+                .access_log = shared.access_log,
+                .tunnels = tunnels_} {}
 
 ExchangeHandler::~ExchangeHandler() = default;
 
@@ -423,6 +426,7 @@ net::awaitable<void> ExchangeHandler::handle(const Request& request, BodySource&
 
 void ExchangeHandler::tick(SteadyTime now) {
   origin_->tick(now);
+  tunnels_.tick(now);
   // One that ends here leaves the set.
   const std::vector<Flight*> running(services_.running.begin(), services_.running.end());
   for (Flight* flight : running)

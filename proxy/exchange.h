@@ -15,6 +15,7 @@
 #include "proxy/response.h"
 #include "proxy/response_sink.h"
 #include "proxy/services.h"
+#include "proxy/tunnel.h"
 
 namespace secondsight::proxy {
 
@@ -71,6 +72,9 @@ class Exchange {
   net::awaitable<Served> relay(FlightReader& reader, CacheStatus status, Outcome outcome);
   net::awaitable<Served> fall_back(Found& found, CacheStatus status);
   net::awaitable<void> refuse(int status, std::string_view detail, CacheStatus cache_status);
+  /// True: the request asked for an upgrade and has been answered, in whatever way.
+  net::awaitable<bool> pass_upgrade();
+  net::awaitable<void> relay_declined(Tunnel& tunnel, const OriginHead& head, CacheStatus status);
   net::awaitable<void> pass_through(const cache::CacheKey& primary);
   net::awaitable<void> invalidate(const cache::CacheKey& primary);
 
@@ -120,6 +124,7 @@ class ExchangeHandler final : public Handler {
 
  private:
   std::unique_ptr<OriginClient> origin_;
+  Tunnels tunnels_;
   WorkerServices services_;
 };
 

@@ -8,19 +8,73 @@ namespace secondsight::proxy {
 
 namespace policy = cache::policy;
 
+namespace {
+
+/// Calls `each` with every member of every field of that name; a true answer ends it and is passed
+/// on.
+template <class Each>
+bool any_member(const policy::FieldBlock& fields, std::string_view name, Each each) {
+  for (const auto line : fields) {
+    if (!policy::equals_ignoring_case(line.name, name)) continue;
+    policy::ListMembers members(line.value);
+    while (const auto member = members.next())
+      if (each(*member)) return true;
+  }
+  return false;
+}
+
+bool names(const policy::FieldBlock& fields, std::string_view name, std::string_view wanted) {
+  return any_member(fields, name, [wanted](std::string_view member) {
+    return policy::equals_ignoring_case(member, wanted);
+  });
+}
+
+/// "name" or "name/version".
+bool is_protocol(std::string_view text) {
+  const auto slash = text.find('/');
+  return policy::is_token(text.substr(0, slash)) &&
+         (slash == std::string_view::npos || policy::is_token(text.substr(slash + 1)));
+}
+
+}  // namespace
+
 bool has_response_body(const Request& request, int status) noexcept {
   return !request.is_head() && status >= 200 && status != 204 && status != 304;
 }
 
 bool accepts_trailers(const Request& request) {
-  if (request.version < 11) return false;
-  for (const auto line : request.fields) {
-    if (!policy::equals_ignoring_case(line.name, "TE")) continue;
-    policy::ListMembers codings(line.value);
-    while (const auto coding = codings.next())
-      if (policy::equals_ignoring_case(*coding, "trailers")) return true;
+  return request.version == 11 && names(request.fields, "TE", "trailers");
+}
+
+std::string upgrade_protocols(const Request& request) {
+  std::string protocols;
+  if (!request.has_upgrade || request.version != 11 || request.method != "GET" ||
+      request.has_body() || !names(request.fields, "Connection", "upgrade")) {
+    return protocols;
   }
-  return false;
+  any_member(request.fields, "Upgrade", [&](std::string_view protocol) {
+    if (is_protocol(protocol) && !policy::equals_ignoring_case(protocol, "h2c"))
+      protocols.append(protocols.empty() ? "" : ", ").append(protocol);
+    return false;
+  });
+  return protocols;
+}
+
+std::string upgrade_request(const Request& request, std::string_view protocols) {
+  std::string head = "GET " + request.target + " HTTP/1.1\r\n";
+  head.append(forwarded_fields(request).text());
+  head.append("Connection: Upgrade\r\nUpgrade: ").append(protocols).append("\r\n\r\n");
+  return head;
+}
+
+bool is_agreed(const policy::FieldBlock& fields, std::string_view protocols) {
+  if (!fields.contains("Upgrade") || !names(fields, "Connection", "upgrade")) return false;
+  return !any_member(fields, "Upgrade", [protocols](std::string_view chosen) {
+    policy::ListMembers asked(protocols);
+    while (const auto protocol = asked.next())
+      if (policy::equals_ignoring_case(*protocol, chosen)) return false;
+    return true;
+  });
 }
 
 policy::FieldBlock forwarded_fields(const Request& request) {

@@ -326,6 +326,7 @@ net::awaitable<void> Exchange::refuse(int code, std::string_view detail, CacheSt
 // ---------------------------------------------------------------- what is never kept
 
 net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
+  if (co_await answer_here()) co_return;
   CacheStatus status;
   status.forward = Forward::Method;
   const Found nothing{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};

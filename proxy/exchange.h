@@ -75,6 +75,8 @@ class Exchange {
   /// True: the request asked for an upgrade and has been answered, in whatever way.
   net::awaitable<bool> pass_upgrade();
   net::awaitable<void> relay_declined(Tunnel& tunnel, const OriginHead& head, CacheStatus status);
+  /// True: the request goes no further than here, and has been answered.
+  net::awaitable<bool> answer_here();
   net::awaitable<void> pass_through(const cache::CacheKey& primary);
   net::awaitable<void> invalidate(const cache::CacheKey& primary);
 

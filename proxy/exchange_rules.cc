@@ -1,8 +1,13 @@
 #include "proxy/exchange_rules.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+
 #include "cache/policy/freshness.h"
 #include "cache/policy/hop_by_hop.h"
 #include "cache/policy/list.h"
+#include "proxy/char_set.h"
 
 namespace secondsight::proxy {
 
@@ -36,7 +41,41 @@ bool is_protocol(std::string_view text) {
          (slash == std::string_view::npos || policy::is_token(text.substr(slash + 1)));
 }
 
+/// Names of credentials and secrets, and of what is made like them.
+bool is_sensitive(std::string_view name) {
+  constexpr std::array<std::string_view, 9> kWords{
+      "auth", "cookie", "proxy-", "token", "secret", "-key", "session", "password", "forwarded"};
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(), ascii_lower);
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
 }  // namespace
+
+std::optional<std::uint64_t> max_forwards(const Request& request) {
+  if (request.method != "OPTIONS" && request.method != "TRACE") return std::nullopt;
+  std::optional<std::uint64_t> limit;
+  for (const auto line : request.fields) {
+    if (!policy::equals_ignoring_case(line.name, "Max-Forwards")) continue;
+    std::uint64_t value = 0;
+    const char* end = line.value.data() + line.value.size();
+    const auto read = std::from_chars(line.value.data(), end, value);
+    if (limit || read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+    limit = value;
+  }
+  return limit;
+}
+
+std::string traced_head(const Request& request) {
+  std::string head = request.method + ' ' + request.target;
+  head.append(request.version == 10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
+  for (const auto line : request.fields) {
+    if (!is_sensitive(line.name))
+      head.append(line.name).append(": ").append(line.value).append("\r\n");
+  }
+  return head.append("\r\n");
+}
 
 bool has_response_body(const Request& request, int status) noexcept {
   return !request.is_head() && status >= 200 && status != 204 && status != 304;
@@ -82,10 +121,16 @@ policy::FieldBlock forwarded_fields(const Request& request) {
   policy::FieldBlock fields;
   fields.reserve(received.text().size() + request.host.size() + 40, received.count() + 2);
   fields.add("Host", request.host);
+  const auto forwards_left = max_forwards(request);
   for (const auto line : received) {
     if (policy::equals_ignoring_case(line.name, "Host") ||
         policy::equals_ignoring_case(line.name, "Content-Length") ||
         policy::equals_ignoring_case(line.name, "Expect")) {
+      continue;
+    }
+    if (forwards_left && policy::equals_ignoring_case(line.name, "Max-Forwards")) {
+      fields.add(line.name,
+                 std::to_string(*forwards_left - std::min<std::uint64_t>(*forwards_left, 1)));
       continue;
     }
     fields.add(line.name, line.value);

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,7 +31,15 @@ std::string upgrade_request(const Request& request, std::string_view protocols);
 /// Whether a 101 agrees to one of them.
 bool is_agreed(const cache::policy::FieldBlock& fields, std::string_view protocols);
 
-/// What the origin gets of the client's fields: end-to-end ones, the Host that counts, our Via.
+/// How many more proxies an OPTIONS or TRACE may pass; empty: no limit, or one that cannot be read.
+/// Other methods have none. RFC 9110 7.6.2.
+std::optional<std::uint64_t> max_forwards(const Request& request);
+/// The head as it came, for who sent it: without fields that carry credentials or the like. RFC
+/// 9110 9.3.8.
+std::string traced_head(const Request& request);
+
+/// What the origin gets of the client's fields: end-to-end ones, the Host that counts, our Via, a
+/// Max-Forwards that counts less by one.
 /// Without Content-Length and Expect, which the fetch sends itself. RFC 9110 7.6.
 cache::policy::FieldBlock forwarded_fields(const Request& request);
 

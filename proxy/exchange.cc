@@ -43,6 +43,7 @@ net::awaitable<void> Exchange::run() {
 }
 
 net::awaitable<void> Exchange::answer() {
+  if (request_.has_upgrade && co_await pass_upgrade()) co_return;
   const CacheKey primary =
       services_.sites.primary_key(request_.host, request_.target, request_.fields);
   if (is_passed_on(facts_)) co_return co_await pass_through(primary);
@@ -408,6 +409,7 @@ net::awaitable<void> Exchange::refuse(int code, std::string_view detail, CacheSt
 // ---------------------------------------------------------------- what is never kept
 
 net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
+  if (co_await answer_here()) co_return;
   CacheStatus status;
   status.forward = Forward::Method;
   const Found nothing{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
@@ -512,6 +514,7 @@ void Exchange::finish(Outcome outcome) {
 
 ExchangeHandler::ExchangeHandler(net::io_context& io, const Shared& shared)
     : origin_(make_curl_origin_client(io, shared.settings.origin, shared.clock, shared.metrics)),
+      tunnels_(io, shared.settings, shared.clock, shared.metrics),
       services_{.io = io,
                 .settings = shared.settings,
                 .clock = shared.clock,
@@ -521,7 +524,8 @@ ExchangeHandler::ExchangeHandler(net::io_context& io, const Shared& shared)
                 .origin = *origin_,
                 .disk = shared.disk,
                 .counters = shared.counters,
-                .access_log = shared.access_log} {}
+                .access_log = shared.access_log,
+                .tunnels = tunnels_} {}
 
 ExchangeHandler::~ExchangeHandler() = default;
 
@@ -533,6 +537,7 @@ net::awaitable<void> ExchangeHandler::handle(const Request& request, BodySource&
 
 void ExchangeHandler::tick(SteadyTime now) {
   origin_->tick(now);
+  tunnels_.tick(now);
   // One that ends here leaves the set.
   const std::vector<Flight*> running(services_.running.begin(), services_.running.end());
   for (Flight* flight : running)

@@ -16,6 +16,7 @@
 #include "proxy/response_sink.h"
 #include "proxy/selection.h"
 #include "proxy/services.h"
+#include "proxy/tunnel.h"
 
 namespace secondsight::proxy {
 
@@ -95,6 +96,11 @@ class Exchange {
   net::awaitable<Served> serve_stale(Found& found, CacheStatus status);
   net::awaitable<void> refuse_for(OriginError error, CacheStatus status);
   net::awaitable<void> refuse(int status, std::string_view detail, CacheStatus cache_status);
+  /// True: the request asked for an upgrade and has been answered, in whatever way.
+  net::awaitable<bool> pass_upgrade();
+  net::awaitable<void> relay_declined(Tunnel& tunnel, const OriginHead& head, CacheStatus status);
+  /// True: the request goes no further than here, and has been answered.
+  net::awaitable<bool> answer_here();
   net::awaitable<void> pass_through(const cache::CacheKey& primary);
   net::awaitable<void> invalidate(const cache::CacheKey& primary);
 
@@ -153,6 +159,7 @@ class ExchangeHandler final : public Handler {
 
  private:
   std::unique_ptr<OriginClient> origin_;
+  Tunnels tunnels_;
   WorkerServices services_;
 };
 

@@ -1,26 +1,119 @@
 #include "proxy/exchange_rules.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+
 #include "cache/policy/freshness.h"
 #include "cache/policy/hop_by_hop.h"
 #include "cache/policy/list.h"
+#include "proxy/char_set.h"
 
 namespace secondsight::proxy {
 
 namespace policy = cache::policy;
+
+namespace {
+
+/// Calls `each` with every member of every field of that name; a true answer ends it and is passed
+/// on.
+template <class Each>
+bool any_member(const policy::FieldBlock& fields, std::string_view name, Each each) {
+  for (const auto line : fields) {
+    if (!policy::equals_ignoring_case(line.name, name)) continue;
+    policy::ListMembers members(line.value);
+    while (const auto member = members.next())
+      if (each(*member)) return true;
+  }
+  return false;
+}
+
+bool names(const policy::FieldBlock& fields, std::string_view name, std::string_view wanted) {
+  return any_member(fields, name, [wanted](std::string_view member) {
+    return policy::equals_ignoring_case(member, wanted);
+  });
+}
+
+/// "name" or "name/version".
+bool is_protocol(std::string_view text) {
+  const auto slash = text.find('/');
+  return policy::is_token(text.substr(0, slash)) &&
+         (slash == std::string_view::npos || policy::is_token(text.substr(slash + 1)));
+}
+
+/// Names of credentials and secrets, and of what is made like them.
+bool is_sensitive(std::string_view name) {
+  constexpr std::array<std::string_view, 9> kWords{
+      "auth", "cookie", "proxy-", "token", "secret", "-key", "session", "password", "forwarded"};
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(), ascii_lower);
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> max_forwards(const Request& request) {
+  if (request.method != "OPTIONS" && request.method != "TRACE") return std::nullopt;
+  std::optional<std::uint64_t> limit;
+  for (const auto line : request.fields) {
+    if (!policy::equals_ignoring_case(line.name, "Max-Forwards")) continue;
+    std::uint64_t value = 0;
+    const char* end = line.value.data() + line.value.size();
+    const auto read = std::from_chars(line.value.data(), end, value);
+    if (limit || read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+    limit = value;
+  }
+  return limit;
+}
+
+std::string traced_head(const Request& request) {
+  std::string head = request.method + ' ' + request.target;
+  head.append(request.version == 10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
+  for (const auto line : request.fields) {
+    if (!is_sensitive(line.name))
+      head.append(line.name).append(": ").append(line.value).append("\r\n");
+  }
+  return head.append("\r\n");
+}
 
 bool has_response_body(const Request& request, int status) noexcept {
   return !request.is_head() && status >= 200 && status != 204 && status != 304;
 }
 
 bool accepts_trailers(const Request& request) {
-  if (request.version < 11) return false;
-  for (const auto line : request.fields) {
-    if (!policy::equals_ignoring_case(line.name, "TE")) continue;
-    policy::ListMembers codings(line.value);
-    while (const auto coding = codings.next())
-      if (policy::equals_ignoring_case(*coding, "trailers")) return true;
+  return request.version == 11 && names(request.fields, "TE", "trailers");
+}
+
+std::string upgrade_protocols(const Request& request) {
+  std::string protocols;
+  if (!request.has_upgrade || request.version != 11 || request.method != "GET" ||
+      request.has_body() || !names(request.fields, "Connection", "upgrade")) {
+    return protocols;
   }
-  return false;
+  any_member(request.fields, "Upgrade", [&](std::string_view protocol) {
+    if (is_protocol(protocol) && !policy::equals_ignoring_case(protocol, "h2c"))
+      protocols.append(protocols.empty() ? "" : ", ").append(protocol);
+    return false;
+  });
+  return protocols;
+}
+
+std::string upgrade_request(const Request& request, std::string_view protocols) {
+  std::string head = "GET " + request.target + " HTTP/1.1\r\n";
+  head.append(forwarded_fields(request).text());
+  head.append("Connection: Upgrade\r\nUpgrade: ").append(protocols).append("\r\n\r\n");
+  return head;
+}
+
+bool is_agreed(const policy::FieldBlock& fields, std::string_view protocols) {
+  if (!fields.contains("Upgrade") || !names(fields, "Connection", "upgrade")) return false;
+  return !any_member(fields, "Upgrade", [protocols](std::string_view chosen) {
+    policy::ListMembers asked(protocols);
+    while (const auto protocol = asked.next())
+      if (policy::equals_ignoring_case(*protocol, chosen)) return false;
+    return true;
+  });
 }
 
 policy::FieldBlock forwarded_fields(const Request& request) {
@@ -28,10 +121,16 @@ policy::FieldBlock forwarded_fields(const Request& request) {
   policy::FieldBlock fields;
   fields.reserve(received.text().size() + request.host.size() + 40, received.count() + 2);
   fields.add("Host", request.host);
+  const auto forwards_left = max_forwards(request);
   for (const auto line : received) {
     if (policy::equals_ignoring_case(line.name, "Host") ||
         policy::equals_ignoring_case(line.name, "Content-Length") ||
         policy::equals_ignoring_case(line.name, "Expect")) {
+      continue;
+    }
+    if (forwards_left && policy::equals_ignoring_case(line.name, "Max-Forwards")) {
+      fields.add(line.name,
+                 std::to_string(*forwards_left - std::min<std::uint64_t>(*forwards_left, 1)));
       continue;
     }
     fields.add(line.name, line.value);

@@ -1,4 +1,9 @@
 #pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "cache/object.h"
 #include "cache/policy/facts.h"
 #include "cache/policy/fields.h"
@@ -18,7 +23,24 @@ bool has_response_body(const Request& request, int status) noexcept;
 /// Whether fields may follow the body on their way to this client. RFC 9110 6.5.1, 10.1.4.
 bool accepts_trailers(const Request& request);
 
-/// What the origin gets of the client's fields: end-to-end ones, the Host that counts, our Via.
+/// The protocols, as a list, that this request may be upgraded to by the origin; empty: it is to go
+/// the ordinary way. Only a GET of HTTP/1.1 without a body whose Connection names Upgrade; never
+/// h2c, which is no protocol to pass through unread. RFC 9110 7.8, RFC 9113 3.1.
+std::string upgrade_protocols(const Request& request);
+/// The whole head of such a request for the origin.
+std::string upgrade_request(const Request& request, std::string_view protocols);
+/// Whether a 101 agrees to one of them.
+bool is_agreed(const cache::policy::FieldBlock& fields, std::string_view protocols);
+
+/// How many more proxies an OPTIONS or TRACE may pass; empty: no limit, or one that cannot be read.
+/// Other methods have none. RFC 9110 7.6.2.
+std::optional<std::uint64_t> max_forwards(const Request& request);
+/// The head as it came, for who sent it: without fields that carry credentials or the like. RFC
+/// 9110 9.3.8.
+std::string traced_head(const Request& request);
+
+/// What the origin gets of the client's fields: end-to-end ones, the Host that counts, our Via, a
+/// Max-Forwards that counts less by one.
 /// Without Content-Length and Expect, which the fetch sends itself. RFC 9110 7.6.
 cache::policy::FieldBlock forwarded_fields(const Request& request);
 

@@ -82,7 +82,8 @@ std::optional<std::uint64_t> parse_length(std::string_view text) noexcept {
 
 }  // namespace
 
-void OriginHeadReader::reset(std::size_t max_bytes, Http2 http2) {
+void OriginHeadReader::reset(std::size_t max_bytes, Http2 http2, Switching switching) {
+  switching_ = switching;
   max_bytes_ = max_bytes;
   bytes_ = 0;
   state_ = State::StatusLine;
@@ -123,8 +124,7 @@ bool OriginHeadReader::take_status_line(std::string_view line) {
   if (line.size() < 3 || !std::all_of(line.begin(), line.begin() + 3, is_digit)) return false;
   head_.status = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
   line.remove_prefix(3);
-  // 101 answers an Upgrade, and none is ever sent.
-  if (head_.status < 100 || head_.status == 101) return false;
+  if (head_.status < 100 || (head_.status == 101 && switching_ == Switching::Refused)) return false;
   if (!line.empty() && line.front() != ' ') return false;
   if (!is_text(line)) return false;
   head_.reason = trim(line);

@@ -21,9 +21,11 @@ class OriginHeadReader {
     Malformed,  // the response must not be used
   };
   enum class Http2 : std::uint8_t { Refused, Accepted };
+  /// Whether 101 was asked for; then it comes as an interim head, and is the last.
+  enum class Switching : std::uint8_t { Refused, Accepted };
 
   /// Starts with the next response. `max_bytes` bounds all heads and trailers of it together.
-  void reset(std::size_t max_bytes, Http2 http2);
+  void reset(std::size_t max_bytes, Http2 http2, Switching switching = Switching::Refused);
   /// One line with its line end. After Malformed only reset() may follow.
   Step take(std::string_view line);
 
@@ -46,6 +48,7 @@ class OriginHeadReader {
   std::size_t bytes_ = 0;
   State state_ = State::StatusLine;
   Http2 http2_ = Http2::Refused;
+  Switching switching_ = Switching::Refused;
   bool is_coded_ = false;  // framed by its transfer coding
 };
 

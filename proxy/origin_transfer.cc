@@ -253,25 +253,38 @@ bool OriginTransfer::take_interim(OriginHead&& head) {
   return true;
 }
 
-std::size_t OriginTransfer::take_header(std::string_view line) {
-  if (!attached()) return 0;
+std::size_t OriginTransfer::take_header(std::string_view lines) {
+  // Mostly one line; but trailers that a pause held back come together.
+  for (std::string_view rest = lines; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n') + 1);  // without '\n': empty
+    if (!attached() || !take_line(line.empty() ? rest : line)) return 0;
+    rest.remove_prefix(line.empty() ? rest.size() : line.size());
+  }
+  return lines.size();
+}
+
+/// False: the transfer is over.
+bool OriginTransfer::take_line(std::string_view line) {
   switch (head_.take(line)) {
     case OriginHeadReader::Step::More:
-      return line.size();
+      return true;
     case OriginHeadReader::Step::Malformed:
       decided_ = OriginError::Malformed;
-      return 0;
+      return false;
     case OriginHeadReader::Step::Interim:
-      return take_interim(head_.release()) ? line.size() : 0;
+      return take_interim(head_.release());
     case OriginHeadReader::Step::Trailer:
       if (cache::policy::may_be_trailer(head_.trailer().name))
         receiver_->on_trailer(head_.trailer());
-      return attached() ? line.size() : 0;
+      return attached();
     case OriginHeadReader::Step::Complete:
-      break;
+      return take_head(head_.release());
   }
+  return false;
+}
+
+bool OriginTransfer::take_head(OriginHead&& head) {
   progressed_ = true;
-  OriginHead head = head_.release();
   status_ = head.status;
   if (status_ == 204) head.content_length.reset();
   length_ = head.content_length;
@@ -279,14 +292,14 @@ std::size_t OriginTransfer::take_header(std::string_view line) {
   // connection is its own idea.
   if (awaits_continue_) set(easy_, CURLOPT_FORBID_REUSE, 1L);
   receiver_->on_head(std::move(head));
-  if (!attached()) return 0;
+  if (!attached()) return false;
   if (ends_at_head_) {
     // libcurl takes a HEAD with a body for an upload and would wait for a response body.
     decided_ = OriginError::None;
-    return 0;
+    return false;
   }
   if (upload_paused_) unpause_();
-  return line.size();
+  return true;
 }
 
 std::size_t OriginTransfer::take_body(std::span<const std::byte> bytes) {

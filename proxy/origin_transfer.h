@@ -64,7 +64,9 @@ class OriginTransfer {
   void set_callbacks();
   void set_method(const OriginRequest& request);
   void set_fields(const OriginRequest& request);
-  std::size_t take_header(std::string_view line);
+  std::size_t take_header(std::string_view lines);
+  bool take_line(std::string_view line);
+  bool take_head(OriginHead&& head);
   bool take_interim(OriginHead&& head);
   std::size_t take_body(std::span<const std::byte> bytes);
   std::size_t give_body(std::span<std::byte> out);

@@ -20,6 +20,7 @@ struct Request {
   std::optional<std::uint64_t> content_length;  // of the body, when given
   bool chunked = false;
   bool has_body() const noexcept { return chunked || content_length.value_or(0) > 0; }
+  bool has_upgrade = false;       // an Upgrade field
   bool expects_continue = false;  // Expect: 100-continue (1.1 only)
   bool keep_alive = true;         // by version and Connection, RFC 9112 9.3
   bool is_head() const noexcept { return method == "HEAD"; }

@@ -69,7 +69,7 @@ class HeadReader final : public http::basic_parser<true> {
     request.host.clear();
     request.fields.clear();
     request.content_length.reset();
-    request.chunked = request.expects_continue = false;
+    request.chunked = request.expects_continue = request.has_upgrade = false;
   }
 
   /// What this class refused, or what Beast's error stands for.
@@ -150,6 +150,9 @@ class HeadReader final : public http::basic_parser<true> {
           close_ = close_ || equals_ignoring_case(option, "close");
           keep_alive_ = keep_alive_ || equals_ignoring_case(option, "keep-alive");
         });
+        break;
+      case http::field::upgrade:
+        request_.has_upgrade = true;
         break;
       case http::field::expect:
         request_.expects_continue = equals_ignoring_case(value, "100-continue");

@@ -26,6 +26,9 @@ class ResponseSink {
     /// close for HTTP/1.0.
     std::optional<std::uint64_t> content_length;
     bool has_body = true;  // false for HEAD, 204, 304: nothing may be written
+    /// With status 101, which `patched` completes with Connection and Upgrade: what is written
+    /// afterwards goes as it is, finish() ends our side, and the request's BodySource has what the
+    /// client sends from then on, until it ends its side.
   };
   virtual ~ResponseSink() = default;
 

@@ -14,6 +14,7 @@ class DiskPool;
 class Flight;
 class FlightTable;
 class OriginClient;
+class Tunnels;
 struct ProxyCounters;
 
 /// A body that is read from disk for a client comes in slices of this size.
@@ -30,7 +31,8 @@ struct WorkerServices {
   OriginClient& origin;
   DiskPool& disk;
   ProxyCounters& counters;
-  AccessLog* access_log;                  // null: none is written
+  AccessLog* access_log;  // null: none is written
+  Tunnels& tunnels;
   std::unordered_set<Flight*> running{};  // flights whose fetch this worker drives
   bool stopping = false;                  // its loop is about to end: no flight starts any more
 };

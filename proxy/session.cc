@@ -125,7 +125,8 @@ void Session::tick(SteadyTime now) {
 }
 
 void Session::tick(Waiting& waiting, SteadyTime now) noexcept {
-  if (waiting.kind == Wait::None) return;
+  // A tunnel's silence is no fault of one side: who carries it counts the time.
+  if (waiting.kind == Wait::None || waiting.kind == Wait::Tunnel) return;
   if (!waiting.is_clock_running) {
     waiting.deadline = now + timeout_of(waiting.kind);
     waiting.is_clock_running = true;
@@ -227,6 +228,7 @@ void Session::start_exchange() {
 
 net::awaitable<Result<std::span<const std::byte>>> Session::next() {
   buffer_.consume(std::exchange(piece_bytes_, 0));
+  if (framing_ == Framing::Tunnel) co_return co_await next_of_tunnel();
   for (;;) {
     if (broken_) co_return error_code(net::error::connection_aborted);
     const std::string_view bytes = buffered();
@@ -250,6 +252,24 @@ net::awaitable<Result<std::span<const std::byte>>> Session::next() {
     }
     buffer_.commit(count);
   }
+}
+
+net::awaitable<Result<std::span<const std::byte>>> Session::next_of_tunnel() {
+  if (broken_) co_return error_code(net::error::connection_aborted);
+  if (buffer_.size() == 0) {
+    reading_.begin(Wait::Tunnel);
+    const auto [error, count] =
+        co_await socket_.async_read_some(read_room(kBodyReadBytes), use_result);
+    reading_.end(error);
+    if (error == net::error::eof) co_return std::span<const std::byte>{};
+    if (error) {
+      broken_ = true;
+      co_return error;
+    }
+    buffer_.commit(count);
+  }
+  piece_bytes_ = buffer_.size();
+  co_return std::as_bytes(std::span(buffered()));
 }
 
 /// Never waits, so that it cannot get between a head and its body: 25 bytes that the socket has no
@@ -314,9 +334,12 @@ void Session::begin(const Head& head) {
   CHECK(!begun_);
   begun_ = true;
   promised_bytes_ = head.has_body ? head.content_length.value_or(0) : 0;
-  if (head.has_body && !head.content_length)
+  if (head.status == 101) {
+    framing_ = Framing::Tunnel;
+  } else if (head.has_body && !head.content_length) {
     framing_ = request_.version == 11 ? Framing::Chunked : Framing::UntilClose;
-  keep_ = framing_ != Framing::UntilClose && !must_close_after();
+  }
+  keep_ = framing_ != Framing::UntilClose && framing_ != Framing::Tunnel && !must_close_after();
 
   head_.assign(head.status_line).append(head.ready).append(head.patched);
   if (head.content_length && head.status >= 200 && head.status != 204) {
@@ -326,7 +349,9 @@ void Session::begin(const Head& head) {
   } else if (framing_ == Framing::Chunked) {
     head_.append("Transfer-Encoding: chunked\r\n");
   }
-  if (!keep_) {
+  if (framing_ == Framing::Tunnel) {
+    // Its Connection field is among those given.
+  } else if (!keep_) {
     head_.append("Connection: close\r\n");
   } else if (request_.version == 10) {
     head_.append("Connection: keep-alive\r\n");
@@ -383,11 +408,16 @@ net::awaitable<Result<>> Session::finish() {
   }
   finished_ = true;
   if (framing_ == Framing::Chunked) head_.append(has_trailers_ ? "" : kLastChunkSize).append(kCrlf);
-  co_return co_await flush();
+  auto result = co_await flush();
+  if (framing_ == Framing::Tunnel && !broken_) {
+    error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  }
+  co_return result;
 }
 
 void Session::abort() noexcept {
-  if (framing_ == Framing::UntilClose) reset_at_close();
+  if (framing_ == Framing::UntilClose || framing_ == Framing::Tunnel) reset_at_close();
   broken_ = true;
   close();
 }

@@ -48,7 +48,7 @@ class Session final : private BodySource,
   void begin_drain();
 
  private:
-  enum class Wait : std::uint8_t { None, Idle, Head, Body, Write, Linger };
+  enum class Wait : std::uint8_t { None, Idle, Head, Body, Write, Linger, Tunnel };
   /// One operation under way on the socket.
   struct Waiting {
     SteadyTime deadline{};
@@ -58,7 +58,7 @@ class Session final : private BodySource,
     void begin(Wait what) noexcept;
     bool end(const boost::system::error_code& error) noexcept;
   };
-  enum class Framing : std::uint8_t { Length, Chunked, UntilClose };
+  enum class Framing : std::uint8_t { Length, Chunked, UntilClose, Tunnel };
 
   net::awaitable<bool> read_request();
   net::awaitable<void> refuse(std::string_view response);
@@ -67,6 +67,7 @@ class Session final : private BodySource,
   net::awaitable<Result<>> send(std::span<net::const_buffer> buffers);
 
   void start_exchange();
+  net::awaitable<Result<std::span<const std::byte>>> next_of_tunnel();
   bool send_continue();
   boost::system::error_code body_failed(RequestFault fault);
   bool must_close_after() const;

@@ -185,6 +185,90 @@ TEST(Crossing, AnUnknownTransferCodingIsReadToTheEnd) {
   EXPECT_EQ(origin.connections(), 2U) << "one connection for each response";
 }
 
+TEST(Crossing, OptionsAndTraceGoAsFarAsTheyMay) {
+  struct Case {
+    const char* clause;
+    const char* method;
+    std::string fields;
+    const char* forwarded;  // the origin's Max-Forwards; null: answered here
+  };
+  for (const Case& c : std::vector<Case>{
+           {"RFC 9110 7.6.2: counts", "OPTIONS", "max-forwards: 3\r\n", "max-forwards: 2\r\n"},
+           {"RFC 9110 7.6.2: counts", "TRACE", "Max-Forwards: 1\r\n", "Max-Forwards: 0\r\n"},
+           {"RFC 9110 7.6.2: counts", "TRACE", "Max-Forwards: 10\r\n", "Max-Forwards: 9\r\n"},
+           {"RFC 9110 7.6.2: 0 is answered", "OPTIONS", "Max-Forwards: 0\r\n", nullptr},
+           {"RFC 9110 7.6.2: 0 is answered", "TRACE", "Max-Forwards: 000\r\n", nullptr},
+           {"RFC 9110 7.6.2: none", "OPTIONS", "", ""},
+           {"RFC 9110 7.6.2: none", "TRACE", "", ""},
+           {"unreadable", "OPTIONS", "Max-Forwards: -1\r\n", "Max-Forwards: -1\r\n"},
+           {"unreadable", "OPTIONS", "Max-Forwards: 1, 0\r\n", "Max-Forwards: 1, 0\r\n"},
+           {"unreadable", "TRACE", "Max-Forwards:\r\n", "Max-Forwards:\r\n"},
+           {"unreadable", "TRACE", "Max-Forwards: 99999999999999999999\r\n",
+            "Max-Forwards: 99999999999999999999\r\n"},
+           {"unreadable: two", "TRACE", "Max-Forwards: 0\r\nMax-Forwards: 0\r\n",
+            "Max-Forwards: 0\r\nMax-Forwards: 0\r\n"},
+           {"RFC 9110 7.6.2: other methods", "GET", "Max-Forwards: 0\r\n", "Max-Forwards: 0\r\n"},
+           {"RFC 9110 7.6.2: other methods", "POST", "Max-Forwards: 2\r\nContent-Length: 0\r\n",
+            "Max-Forwards: 2\r\n"}}) {
+    SCOPED_TRACE(std::string(c.clause) + ": " + c.method + " " + c.fields);
+    RoutedOrigin origin;
+    origin.on("/a", ok("X-Origin: yes\r\n", "far"));
+    RunningProxy proxy(origin.url());
+    const RawResponse answer = proxy.send(c.method, "/a", c.fields);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.field("X-Origin"), c.forwarded ? "yes" : "");
+    ASSERT_EQ(origin.requests().size(), c.forwarded ? 1U : 0U);
+    if (!c.forwarded) continue;
+    const std::string got = origin.requests().front();
+    std::string fields;
+    for (auto at = got.find("ax-"); at != std::string::npos; at = got.find("ax-", at + 1))
+      fields += got.substr(at - 1, got.find('\n', at) + 2 - at);
+    EXPECT_EQ(fields, c.forwarded) << got;
+  }
+}
+
+TEST(Crossing, AnswersForItself) {
+  RoutedOrigin origin;
+  RunningProxy proxy(origin.url());
+  const RawResponse options = proxy.send("OPTIONS", "*", "Max-Forwards: 0\r\n");
+  EXPECT_EQ(options.status, 200);
+  EXPECT_EQ(options.field("Content-Length"), "0");
+  EXPECT_EQ(options.field("Allow"), "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
+
+  const RawResponse trace = proxy.send(
+      "TRACE", "/a?b",
+      "Max-Forwards: 0\r\nAUTHORIZATION: Basic x\r\nCookie: a=b\r\nProxy-Authorization: x\r\n"
+      "X-Api-Key: x\r\nX-Csrf-Token: x\r\nX-Forwarded-For: 10.0.0.1\r\nVia: 1.1 other\r\nX: y\r\n");
+  EXPECT_EQ(trace.status, 200);
+  EXPECT_EQ(trace.field("Content-Type"), "message/http");
+  EXPECT_EQ(trace.field("Cache-Control"), "no-store");
+  EXPECT_EQ(trace.body,
+            "TRACE /a?b HTTP/1.1\r\nHost: example.test\r\nMax-Forwards: 0\r\nVia: 1.1 other\r\n"
+            "X: y\r\n\r\n");
+  EXPECT_EQ(proxy.send("TRACE", "/a", "Max-Forwards: 0\r\n", "body").status, 400);
+  EXPECT_EQ(proxy.send("TRACE", "/a", "", "body").status, 400);
+  EXPECT_EQ(origin.requests().size(), 0U);
+  EXPECT_EQ(proxy.metric("secondsight_requests_total{outcome=\"bypass\"}"), 2);
+  EXPECT_EQ(proxy.metric("secondsight_requests_total{outcome=\"error\"}"), 2);
+
+  origin.on("*", ok("Allow: ALL\r\n", ""));
+  EXPECT_EQ(proxy.send("OPTIONS", "*").field("Allow"), "ALL");
+}
+
+TEST(Crossing, ConnectIsRefused) {
+  RoutedOrigin origin;
+  RunningProxy proxy(origin.url());
+  RawClient client(proxy.port());
+  client.send(
+      "CONNECT example.test:443 HTTP/1.1\r\nHost: example.test:443\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+  const RawResponse answer = client.read_response("CONNECT");
+  EXPECT_EQ(answer.status, 501);
+  EXPECT_EQ(answer.field("Connection"), "close");
+  client.shutdown_send();
+  EXPECT_TRUE(client.wait_closed());
+  EXPECT_EQ(origin.requests().size(), 0U);
+}
+
 TEST(Crossing, TheOriginDecidesWhetherABodyIsAskedFor) {
   const std::string request =
       "POST /a HTTP/1.1\r\nHost: example.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";

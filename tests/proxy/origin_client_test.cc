@@ -192,7 +192,7 @@ TEST(OriginClient, HoldsBackWhatTheReceiverDoesNotTake) {
       } else {
         connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na00000\r\n");
         connection.send(body);
-        connection.send("\r\n0\r\nTrailer: 1\r\nOther: 2\r\n\r\n");
+        connection.send("\r\n0\r\nSum: 1\r\nOther: 2\r\n\r\n");
       }
       connection.wait_for_close();
     });
@@ -218,6 +218,7 @@ TEST(OriginClient, HoldsBackWhatTheReceiverDoesNotTake) {
     }
     EXPECT_EQ(recorder.done, OriginError::None);
     EXPECT_TRUE(recorder.body == body);
+    EXPECT_EQ(recorder.trailers, chunked ? "Sum: 1\r\nOther: 2\r\n" : "");
     EXPECT_GE(pauses, kBody / (64 * 1024));
   }
 }

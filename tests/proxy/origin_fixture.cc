@@ -21,6 +21,10 @@ OriginReceiver::Flow Recorder::on_body(std::span<const std::byte> bytes) {
   return at_body ? at_body() : Flow::Go;
 }
 
+void Recorder::on_trailer(cache::policy::FieldLine field) {
+  trailers.append(field.name).append(": ").append(field.value).append("\r\n");
+}
+
 void Recorder::on_done(OriginError error) {
   done = error;
   if (at_done) at_done();

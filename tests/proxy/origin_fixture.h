@@ -33,10 +33,12 @@ class Recorder final : public OriginReceiver {
  public:
   void on_head(OriginHead&& received) override;
   Flow on_body(std::span<const std::byte> bytes) override;
+  void on_trailer(cache::policy::FieldLine field) override;
   void on_done(OriginError error) override;
 
   std::optional<OriginHead> head;
   std::string body;
+  std::string trailers;
   std::optional<OriginError> done;
   std::uint64_t body_bytes = 0;
   bool keeps_body = true;

@@ -88,9 +88,9 @@ class Process:
 class Proxy(Process):
     """secondsight, ready for requests."""
 
-    def __init__(self, config_path, log_path, seconds=10.0):
+    def __init__(self, config_path, log_path, seconds=10.0, **options):
         open(log_path, "wb").close()  # the ports of an earlier run on the same files are not ours
-        super().__init__([built("secondsight"), "--config", config_path], log_path)
+        super().__init__([built("secondsight"), "--config", config_path], log_path, **options)
         self.port = self._port("listening", seconds)
         self.admin_port = self._port("admin listening", seconds)
         eventually("info ready", lambda: " info ready\n" in self.log(), seconds)

@@ -49,7 +49,7 @@ Situation Explainer::look(Request request) const {
   s.verdict = cache_.peek(s.key);
   s.sighting = cache_.foresee(s.key, std::nullopt);
   s.has_memory_tier = settings_.cache.memory_bytes > 0;
-  s.is_being_fetched = flights_.has(s.key.fingerprint());
+  s.is_being_fetched = flights_.contains(s.key.fingerprint());
   s.is_uncacheable = flights_.is_uncacheable(primary.fingerprint(), clock_.steady());
   return s;
 }

@@ -58,11 +58,11 @@ Answer refuse_method(const char* allowed) {
   return refusal;
 }
 
-boost::json::object to_json(Explanation explanation) {
+boost::json::object to_json(const Explanation& explanation) {
   boost::json::array words;
-  for (auto& [label, text] : explanation.words)
-    words.push_back(boost::json::array{label, std::move(text)});
-  return {{"facts", std::move(explanation.facts)}, {"words", std::move(words)}};
+  for (const auto& [label, text] : explanation.words)
+    words.push_back(boost::json::array{label, text});
+  return {{"facts", explanation.facts}, {"words", std::move(words)}};
 }
 
 }  // namespace
@@ -88,10 +88,10 @@ struct Admin::Impl {
   }
 
   Answer answer_explain(std::string_view head) const {
-    auto outcome = explain(head);
+    const auto outcome = explain(head);
     if (const auto* refused = std::get_if<NotExplained>(&outcome))
       return make_json(http::status::bad_request, {{"error", refused->reason}});
-    return make_json(http::status::ok, to_json(std::get<Explanation>(std::move(outcome))));
+    return make_json(http::status::ok, to_json(std::get<Explanation>(outcome)));
   }
 
   /// What is still coming of a body that is too large: closing before would reset the connection,

@@ -57,7 +57,7 @@ Situation Explainer::look(Request request) const {
   s.configured_stale_if_error =
       std::chrono::duration_cast<Seconds>(sites_.stale_if_error(s.request.host));
   s.has_memory_tier = settings_.cache.memory_bytes > 0;
-  s.is_being_fetched = flights_.has(s.key.fingerprint());
+  s.is_being_fetched = flights_.contains(s.key.fingerprint());
   s.is_uncacheable = flights_.is_uncacheable(primary.fingerprint(), clock_.steady());
   return s;
 }

@@ -28,7 +28,7 @@ void FlightTable::remove(const admission::Fingerprint& key, const Flight& flight
   shard.flights.erase(found);
 }
 
-bool FlightTable::has(const admission::Fingerprint& key) const {
+bool FlightTable::contains(const admission::Fingerprint& key) const {
   const Shard& shard = shards_[shard_of(key)];
   const std::lock_guard lock(shard.mutex);
   return shard.flights.contains(key);

@@ -32,8 +32,7 @@ class FlightTable {
                                       const std::shared_ptr<Flight>& fresh);
   /// Only if it is that flight.
   void remove(const admission::Fingerprint& key, const Flight& flight);
-  /// Whether a flight of that key is under way.
-  bool has(const admission::Fingerprint& key) const;
+  bool contains(const admission::Fingerprint& key) const;
   std::uint64_t count() const;
 
   void note_uncacheable(const admission::Fingerprint& key, SteadyTime now) noexcept {

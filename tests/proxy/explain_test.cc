@@ -68,7 +68,7 @@ constexpr const char* kFresh = "Cache-Control: max-age=60\r\nETag: \"v1\"\r\n";
 constexpr const char* kNoTag = "Cache-Control: max-age=60\r\n";
 
 const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows{
+  static const std::vector<Row> all{
       // Served.
       {.response = kFresh,
        .age = 10,
@@ -299,7 +299,7 @@ const std::vector<Row>& rows() {
        .because = "OPTIONS: only GET and HEAD are answered from the cache",
        .change = [](Situation& s) { s.request.method = "OPTIONS"; }},
   };
-  return kRows;
+  return all;
 }
 
 TEST(Explain, WhatTheNextRequestWouldDo) {

@@ -60,7 +60,7 @@ struct Step {
 };
 
 const std::vector<Step>& steps() {
-  static const std::vector<Step> kSteps{
+  static const std::vector<Step> all{
       {"/a"},
       {"/a"},
       {"/a"},
@@ -106,7 +106,7 @@ const std::vector<Step>& steps() {
       {"/vary", "Accept-Language: de\r\n"},
       {"/broken"},
   };
-  return kSteps;
+  return all;
 }
 
 /// The origin answers at once, so that nothing but its answer is left open by an explanation.

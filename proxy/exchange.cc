@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cache/policy/freshness.h"
+#include "cache/policy/invalidation.h"
 #include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
 #include "proxy/access_log.h"
@@ -422,8 +423,13 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
   }
   // RFC 9111 4.4: a non-error answer to an unsafe method.
   const int code = reader.head()->status;
-  if (facts_.method == policy::Method::Unsafe && code >= 200 && code < 400)
+  if (facts_.method == policy::Method::Unsafe && code >= 200 && code < 400) {
     co_await invalidate(primary);
+    for (const std::string& target :
+         policy::also_invalidated("http", request_.host, request_.target, reader.head()->fields)) {
+      co_await invalidate(services_.sites.primary_key(request_.host, target, request_.fields));
+    }
+  }
   if (co_await relay(reader, status, Outcome::Bypass) != Served::Yes)
     co_await refuse_for(reader.error(), status);
 }
@@ -463,7 +469,7 @@ bool Exchange::may_stand_in(const Found& found) const {
 bool Exchange::fetches_whole(const Found& found) const {
   if (range_alone_) return false;
   return found || admission::admits(services_.cache.peek(found.key)) ||
-         services_.flights.has(found.key.fingerprint());
+         services_.flights.contains(found.key.fingerprint());
 }
 
 /// Whether what the request's Range asks for comes soon in a stream of the whole. A client that

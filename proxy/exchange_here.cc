@@ -41,7 +41,7 @@ net::awaitable<bool> Exchange::answer_here() {
   const std::span<const std::span<const std::byte>> batch(pieces);
   if (co_await sink_.write(batch)) {
     note_sent(text.size());
-    co_await sink_.finish();
+    (void)co_await sink_.finish();
   }
   finish(is_trace_with_body ? Outcome::Error : Outcome::Bypass);
   co_return true;

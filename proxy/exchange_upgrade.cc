@@ -24,7 +24,7 @@ net::awaitable<bool> Exchange::pass_upgrade() {
     error = co_await tunnel.read_head(head);
     if (error != OriginError::None || head.status == 101 || head.status >= 200) break;
     const std::string interim = interim_head(head);
-    co_await sink_.send_interim(interim);
+    (void)co_await sink_.send_interim(interim);
   }
   if (error == OriginError::None && head.status == 101 && !is_agreed(head.fields, protocols))
     error = OriginError::Malformed;
@@ -80,7 +80,7 @@ net::awaitable<void> Exchange::relay_declined(Tunnel& tunnel, const OriginHead& 
     if (const auto sent = co_await sink_.write(batch); !sent) co_return finish(Outcome::Bypass);
     note_sent(piece->size());
   }
-  co_await sink_.finish();
+  (void)co_await sink_.finish();
   finish(Outcome::Bypass);
 }
 

@@ -253,7 +253,7 @@ net::awaitable<void> Tunnel::carry_down(ResponseSink& sink) {
     if (!got && got.error() != net::error::eof && !closed_for_client_) co_return cut();
     if (!got || *got == 0) {
       down_ended_ = true;
-      co_await sink.finish();
+      (void)co_await sink.finish();
       co_return;
     }
     end_ = *got;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cache/partial.h"
 #include "cache/policy/preferences.h"
 #include "cache/policy/read_facts.h"
 #include "cache/variants.h"
@@ -80,7 +81,7 @@ Cache::Cache(const CacheSettings& settings, admission::AdmissionPolicy& policy,
   if (settings.memory_bytes > 0) memory_ = std::make_unique<MemoryTier>(settings.memory_bytes);
   for (std::size_t i = 1; i < kDetailCount; ++i) {
     const auto detail = static_cast<Detail>(i);
-    if (detail == Detail::Disk) continue;
+    if (detail == Detail::Disk || detail == Detail::Part) continue;
     decisions_[i] = &metrics.counter("secondsight_admissions_total",
                                      "Decisions about writing a response to disk, by reason.",
                                      {{"reason", std::string(to_string(detail))}});
@@ -241,6 +242,26 @@ void Cache::keep(const ObjectPtr& object, Newcomer newcomer) {
   if (memory_) memory_->insert(object, newcomer);
 }
 
+ObjectPtr Cache::find_part(const CacheKey& key) noexcept {
+  return memory_ ? memory_->find(partial_key(key, seed_)) : nullptr;
+}
+
+ObjectPtr Cache::keep_part(const CacheKey& key, const ObjectPtr& part) {
+  ObjectPtr kept = part;
+  if (const ObjectPtr older = find_part(key)) {
+    if (ObjectPtr both = combined(*older, *part);
+        both && both->memory_bytes() <= memory_->object_bytes_max()) {
+      kept = std::move(both);
+    }
+  }
+  keep(kept, Newcomer::First);
+  return kept;
+}
+
+void Cache::forget_part(const CacheKey& key) noexcept {
+  if (memory_) memory_->erase(partial_key(key, seed_));
+}
+
 void Cache::note_disk_hit(const CacheKey& key) noexcept {
   policy_.sight(key.fingerprint());
 }
@@ -371,6 +392,7 @@ std::vector<TaggedVariant> Cache::tagged_variants(const CacheKey& primary,
 
 void Cache::invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now) {
   if (memory_) memory_->erase(primary);
+  forget_part(primary);
   if (marker) {
     // A new epoch gives every variant a new key: none of the stored ones can be found any more.
     const ObjectPtr fresh = make_marker(primary, marker->head->facts.vary, now, {});

@@ -144,6 +144,12 @@ class Cache {
   /// The largest part of a fill.
   std::uint64_t fill_part_bytes() const noexcept;
 
+  /// What is kept in parts of the object of that key (cache/partial.h). Null: nothing.
+  ObjectPtr find_part(const CacheKey& key) noexcept;
+  /// Keeps a part, one with what was there where both belong together. What is kept now.
+  ObjectPtr keep_part(const CacheKey& key, const ObjectPtr& part);
+  void forget_part(const CacheKey& key) noexcept;
+
   /// The stored response was validated: the new head goes with the old body, in memory (or the
   /// queue, where find_in_memory() found it there), ...
   void refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head);

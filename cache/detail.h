@@ -19,13 +19,14 @@ enum class Detail : std::uint8_t {
   QueueFull,      // refused: the writer is behind
   DiskError,      // refused: the disk failed a moment ago
   NoDisk,         // refused: cache.disk is "0"
+  Part,           // not decided on: part of an object, kept in memory
 };
-inline constexpr std::size_t kDetailCount = 11;
+inline constexpr std::size_t kDetailCount = 12;
 
 constexpr std::string_view to_string(Detail d) noexcept {
   constexpr std::string_view kWords[kDetailCount] = {
-      "",      "repeat",    "always",     "memory",     "disk",   "first-sighting",
-      "never", "too-large", "queue-full", "disk-error", "no-disk"};
+      "",      "repeat",    "always",     "memory",     "disk",    "first-sighting",
+      "never", "too-large", "queue-full", "disk-error", "no-disk", "part"};
   return kWords[static_cast<std::size_t>(d)];
 }
 

@@ -79,6 +79,9 @@ net::awaitable<void> Exchange::answer() {
       status.detail = {};
     }
     status.forward = decision.forward;
+    if (!found && facts_.has_range) {
+      if (co_await serve_part(found, status) == Served::Yes) co_return;
+    }
 
     const bool alone =
         turn == kTurns || !is_sharable(facts_, request_.has_body()) ||
@@ -170,7 +173,8 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
     plan.request.fields = policy::with_validators(plan.request.fields, {}, {});
   if (found && !range_alone_ && can_validate(facts_, found.head()->facts))
     plan_validation(plan, found);
-  if (!found && plan.shared && !facts_.has_range) plan_choice(plan, found);
+  if (!found && plan.shared && !plan_completion(plan, found) && !facts_.has_range)
+    plan_choice(plan, found);
   return plan;
 }
 

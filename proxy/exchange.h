@@ -57,6 +57,8 @@ class Exchange {
   net::awaitable<Found> look_up(const cache::CacheKey& primary);
   net::awaitable<void> look_under_key(Found& found);
   void plan_choice(FlightPlan& plan, const Found& found) const;
+  bool plan_completion(FlightPlan& plan, const Found& missing) const;
+  net::awaitable<Served> serve_part(const Found& missing, CacheStatus& status);
   net::awaitable<Served> serve_other_variant(const cache::CacheKey& primary, const Found& missing,
                                              const FlightReader& reader, CacheStatus status);
   void keep_as_variant(const cache::CacheKey& primary, const Found& missing, const Found& other,

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache/partial.h"
 #include "cache/policy/freshness.h"
 #include "cache/policy/validation.h"
 #include "proxy/disk_pool.h"
@@ -139,6 +140,67 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   }
   finish(outcome);
   co_return Served::Yes;
+}
+
+/// Answers a Range request from what is kept in parts. No: not all of it is there, or may be used;
+/// `status` then says which.
+net::awaitable<Exchange::Served> Exchange::serve_part(const Found& missing, CacheStatus& status) {
+  if (facts_.method != policy::Method::Get || facts_.has_conditions) co_return Served::No;
+  const cache::ObjectPtr part = services_.cache.find_part(missing.key);
+  const auto held = part ? cache::kept_range(*part->head, part->body_bytes) : std::nullopt;
+  if (!held || decide(facts_, part->head.get(), false, now_).step != Step::Serve)
+    co_return Served::No;
+  const HeadPtr head = cache::joined_head(*part->head, *part->head, std::nullopt);
+  const std::uint64_t complete_bytes = *held->complete_bytes;
+  const Selection selection = select_parts(request_.fields, *head, complete_bytes);
+  const bool holds_all =
+      selection.status == 206 &&
+      std::all_of(selection.ranges.begin(), selection.ranges.end(), [&](const auto& range) {
+        return range.first >= held->range.first && range.end() <= held->range.end();
+      });
+  if (!holds_all) {
+    status.forward = Forward::Partial;
+    co_return Served::No;
+  }
+  services_.cache.sight(missing.key, complete_bytes);
+  CacheStatus hit;
+  hit.ttl = time_to_live(*head, now_);
+  hit.detail = to_string(Detail::Memory);
+  detail_ = hit.detail;
+  std::string patched;
+  append_age(patched, policy::current_age(head->facts, head->times, now_));
+  append_cache_status(patched, hit);
+  patched.append(selection.fields);
+  const ResponseSink::Head response{.status = selection.status,
+                                    .status_line = selection.status_line,
+                                    .ready = selection.ready(*head),
+                                    .patched = patched,
+                                    .content_length = selection.content_length,
+                                    .has_body = true};
+  begin(response);
+  bool is_sent = true;
+  for (std::size_t i = 0; is_sent && i < selection.ranges.size(); ++i) {
+    const policy::ByteRange& range = selection.ranges[i];
+    const policy::ByteRange in_part{range.first - held->range.first, range.size};
+    is_sent = co_await send_text(selection.preface(i));
+    if (is_sent) is_sent = co_await send_memory_range(*part, in_part);
+  }
+  if (is_sent && co_await send_text(selection.closing)) co_await sink_.finish();
+  finish(Outcome::Hit);
+  co_return Served::Yes;
+}
+
+/// Asks for the rest of a whole whose beginning is kept, under its strong entity tag (If-Range), so
+/// that the two belong together. RFC 9111 3.3, 3.4. False: there is no beginning.
+bool Exchange::plan_completion(FlightPlan& plan, const Found& missing) const {
+  cache::ObjectPtr part = services_.cache.find_part(missing.key);
+  const auto held = part ? cache::kept_range(*part->head, part->body_bytes) : std::nullopt;
+  if (!held || held->range.first != 0) return false;
+  plan.request.fields = policy::with_validators(plan.request.fields, {}, {});
+  plan.request.fields.add("Range", "bytes=" + std::to_string(held->range.size) + "-");
+  plan.request.fields.add("If-Range", part->head->facts.etag);
+  plan.prefix = std::move(part);
+  return true;
 }
 
 /// False: the client is gone.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cache/partial.h"
 #include "cache/policy/hop_by_hop.h"
 #include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
@@ -137,7 +138,17 @@ void Flight::on_head(OriginHead&& head) {
                       make_object_head(head, {request_sent_, services_.clock.wall()}));
   }
 
-  auto object_head = make_object_head(head, {request_sent_, services_.clock.wall()});
+  std::shared_ptr<const cache::ObjectHead> object_head;
+  if (plan_.prefix && (head.status == 206 || head.status == 416)) {
+    object_head = complete_prefix(head);
+    if (!object_head) {  // not what was asked for: everyone looks again, without the beginning
+      services_.cache.forget_part(plan_.key);
+      return end(OriginError::Cancelled);
+    }
+  } else {
+    if (std::exchange(plan_.prefix, nullptr)) services_.cache.forget_part(plan_.key);
+    object_head = make_object_head(head, {request_sent_, services_.clock.wall()});
+  }
   const auto& facts = object_head->facts;
   Storability storable = cache::policy::storability(plan_.facts, facts);
   if (storable == Storability::Storable && !plan_.may_store) storable = Storability::Method;
@@ -149,8 +160,11 @@ void Flight::on_head(OriginHead&& head) {
   if (plan_.counts_for_whole && head.status == 206) {
     auto whole = facts;
     whole.status = 200;
-    if (cache::policy::storability(plan_.facts, whole) == Storability::Storable)
-      services_.cache.sight(plan_.key, std::nullopt);
+    if (cache::policy::storability(plan_.facts, whole) == Storability::Storable) {
+      const auto sighting = services_.cache.sight(plan_.key, std::nullopt);
+      is_part_ = may_keep_part(*object_head, head);
+      if (is_part_) admitted_ = sighting.admitted;
+    }
   }
   cache::CacheKey key = plan_.key;
   if (storable == Storability::Storable) {
@@ -175,8 +189,14 @@ void Flight::on_head(OriginHead&& head) {
     if (storable == Storability::Storable) {
       stored_key_ = std::move(key);
       settle_sightings();
+    } else if (is_part_) {
+      storability_ = Storability::Storable;
+      stored_key_ = plan_.key;
+      for (FlightReader* reader : readers_) reader->detail_ = cache::Detail::Part;
     }
     choose_mode();
+    if (plan_.prefix)
+      for (const cache::ChunkPtr& chunk : plan_.prefix->body) take_body(*chunk);
     for (FlightReader* reader : readers_) deliver_head(*reader);
     notify_readers();
     abandoned = is_abandoned();
@@ -252,7 +272,7 @@ void Flight::on_done(OriginError error) {
     }
   }
   if (whole && !is_outdated()) {
-    keep_whole();
+    is_part_ ? keep_part() : keep_whole();
     take_back_if_outdated(*stored_key_);
   }
   if (committing) take_back_if_outdated(*stored_key_);
@@ -362,6 +382,7 @@ void Flight::choose_mode() {
 }
 
 bool Flight::start_filling() {
+  if (is_part_) return false;
   const std::uint64_t bytes = std::max(end_, content_length_.value_or(0));
   if (!admitted_ || is_outdated() || bytes > services_.cache.stored_body_bytes_max()) return false;
   cache::Detail refusal = cache::Detail::None;
@@ -496,6 +517,60 @@ void Flight::keep_whole() {
     services_.cache.store(*admitted, object);
   }
   services_.cache.keep(object, admitted ? cache::Newcomer::SeenBefore : cache::Newcomer::First);
+}
+
+/// Whether a 206 is worth keeping until its whole comes: not where other requests may get another
+/// one under this key, nor what would not fit.
+bool Flight::may_keep_part(const cache::ObjectHead& head, const OriginHead& received) const {
+  if (services_.settings.cache.memory_bytes == 0) return false;
+  const auto range = cache::kept_range(head, received.content_length);
+  if (!range || range->range.size > services_.cache.whole_body_bytes_max()) return false;
+  const auto& vary = head.facts.vary;
+  if (vary.empty()) return true;
+  if (!plan_.vary_marker) return false;
+  const auto& known = plan_.vary_marker->head->facts.vary;
+  return std::includes(known.begin(), known.end(), vary.begin(), vary.end());
+}
+
+/// The head of the whole, where a 206 is the rest of what is stored; its length goes into `head`.
+/// Null: it is not.
+std::shared_ptr<const cache::ObjectHead> Flight::complete_prefix(OriginHead& head) const {
+  const auto told = make_object_head(head, {request_sent_, services_.clock.wall()});
+  const auto rest = cache::kept_range(*told, head.content_length);
+  const std::uint64_t begin = plan_.prefix->body_bytes;
+  const auto known = cache::kept_range(*plan_.prefix->head, begin);
+  if (!rest || !known || rest->complete_bytes != known->complete_bytes) return nullptr;
+  if (rest->range.first != begin || rest->range.end() != *rest->complete_bytes) return nullptr;
+  if (!cache::policy::matches_strongly(told->facts.etag, plan_.prefix->head->facts.etag))
+    return nullptr;
+  head.status = 200;
+  head.content_length = rest->complete_bytes;
+  return cache::joined_head(*plan_.prefix->head, *told, std::nullopt);
+}
+
+/// With what was there before; once all is there, as the whole it is.
+void Flight::keep_part() {
+  cache::Cache& cache = services_.cache;
+  cache::ObjectPtr part;
+  std::optional<cache::Admitted> admitted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!cache::kept_range(*head_, end_)) return;
+    part = std::make_shared<cache::Object>(cache::partial_key(*stored_key_, cache.seed()), head_,
+                                           joined(window_, end_), end_);
+    admitted = admitted_;
+  }
+  part = cache.keep_part(*stored_key_, part);
+  if (!cache::is_complete(*part)) return;
+  cache.forget_part(*stored_key_);
+  const auto whole = std::make_shared<cache::Object>(
+      *stored_key_, cache::joined_head(*part->head, *part->head, std::nullopt), part->body,
+      part->body_bytes);
+  if (admitted) {
+    if (plan_.vary_marker) cache.persist_marker(plan_.vary_marker);
+    cache.store(*admitted, whole);
+  }
+  cache.keep(whole, admitted ? cache::Newcomer::SeenBefore : cache::Newcomer::First);
 }
 
 /// After it was handed to the cache: an unsafe request that came meanwhile may have found nothing

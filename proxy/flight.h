@@ -31,6 +31,8 @@ struct FlightPlan {
   bool may_store = false;  // a private flight of a GET (conditional, or after a release) keeps too
   bool counts_for_whole =
       false;  // a Range request: a storable 206 is a sighting of the whole object
+  /// The stored beginning of a whole of which the request asks for the rest (cache/partial.h).
+  cache::ObjectPtr prefix{};
   cache::ObjectPtr vary_marker{};  // what is known of how the primary key varies; null: nothing
   std::shared_ptr<const cache::ObjectHead> stale{};  // what is being validated
   bool asks_about_variants = false;  // the request names the entity tags of other variants
@@ -182,7 +184,10 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   std::uint64_t slowest_position() const;
   bool is_abandoned() const;
 
+  std::shared_ptr<const cache::ObjectHead> complete_prefix(OriginHead& head) const;
+  bool may_keep_part(const cache::ObjectHead& head, const OriginHead& received) const;
   void keep_whole();
+  void keep_part();
   void take_back_if_outdated(const cache::CacheKey& key);
   void handle_not_modified(const OriginHead& head);
   void answer_all(Arrival arrival, std::shared_ptr<const cache::ObjectHead> head);
@@ -214,6 +219,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   std::optional<cache::CacheKey> stored_key_;  // under the response's own Vary
   cache::policy::Storability storability_ = cache::policy::Storability::Storable;
   std::optional<cache::Admitted> admitted_;
+  bool is_part_ = false;  // a 206 that is kept; admitted_ is for the whole it may complete
   std::deque<cache::ChunkPtr> window_;
   std::uint64_t window_first_ = 0;    // body offset of the window's first byte
   std::uint64_t end_ = 0;             // body bytes received

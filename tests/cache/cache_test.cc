@@ -242,7 +242,7 @@ TEST(Cache, WhatIsKnownOfVaryGrowsAndAnInvalidationStartsAnEpoch) {
       << "an old flight cannot bring it back";
 }
 
-TEST(Cache, VariantsAreFoundByTagAndByLanguage) {
+TEST(Cache, VariantsAreFoundByTagAndByLanguage) {  // RFC 9111 4.3.1, RFC 9111 4.1
   const CacheUnderTest cache;
   const CacheKey key = key_of("/v");
   const auto german =
@@ -273,7 +273,7 @@ TEST(Cache, VariantsAreFoundByTagAndByLanguage) {
   EXPECT_EQ(in_language("*"), "none");
 }
 
-TEST(Cache, OfManyVariantsTheOldestAreForgotten) {
+TEST(Cache, OfManyVariantsTheOldestAreForgotten) {  // RFC 9111 4.1
   const CacheUnderTest cache;
   const CacheKey key = key_of("/v");
   const auto head = head_with({{"Vary", "X-User"}});

@@ -163,7 +163,7 @@ TEST(ExchangeRange, PartsAreServedWhileTheWholeStillComes) {
   const std::string body = numbered(300'000);
   ScriptedOrigin origin(hesitant(body, 200'000));
   RunningProxy proxy(origin.url());
-  proxy.get("/a", "Range: bytes=0-9\r\n");
+  proxy.get("/a", "Range: bytes=10-19\r\n");
   const RawResponse part = proxy.get("/a", "Range: bytes=1000-1099,150000-150099\r\n");
   EXPECT_EQ(part.status, 206);
   EXPECT_EQ(parts_of(part),
@@ -183,7 +183,7 @@ TEST(ExchangeRange, WhoJumpsFarAheadOfTheStreamIsNotMadeToWait) {
   const std::string body = numbered(24U << 20);
   ScriptedOrigin origin(hesitant(body, 100'000));
   RunningProxy proxy(origin.url(), [](Settings& s) { s.cache.disk_bytes = 64_MiB; });
-  proxy.get("/a", "Range: bytes=0-9\r\n");
+  proxy.get("/a", "Range: bytes=10-19\r\n");
   const RawResponse jump = proxy.get("/a", "Range: bytes=20000000-20000009\r\n");
   EXPECT_EQ(jump.status, 206);
   EXPECT_EQ(jump.body, body.substr(20'000'000, 10));
@@ -201,9 +201,10 @@ TEST(ExchangeRange, AWholeThatNobodyKeepsIsNotFetchedForAPart) {
   origin.on("/a", [&](const std::string& request) { return serve_ranges(request, body); });
   RunningProxy proxy(origin.url(), [](Settings& s) { s.cache.max_object = 1_MiB; });
   for (int i = 0; i < 4; ++i) {
-    const RawResponse part = proxy.get("/a", "Range: bytes=2000000-2000009\r\n");
+    const std::string first = std::to_string(2'000'000 + 100 * i);
+    const RawResponse part = proxy.get("/a", "Range: bytes=" + first + "-" + first + "\r\n");
     EXPECT_EQ(part.status, 206);
-    EXPECT_EQ(part.body, body.substr(2'000'000, 10));
+    EXPECT_EQ(part.body, body.substr(std::stoul(first), 1));
   }
   EXPECT_EQ(origin.count("/a"), 5U) << "one look at the whole, and then none for a while";
 }
@@ -216,7 +217,7 @@ TEST(ExchangeRange, TheOriginIsNotAskedTwiceForASmallWholeThatNobodyKeeps) {
     return is_part ? serve_ranges(request, body) : ok("Cache-Control: private\r\n", body);
   });
   RunningProxy proxy(origin.url());
-  EXPECT_EQ(proxy.get("/a", "Range: bytes=0-9\r\n").status, 206);
+  EXPECT_EQ(proxy.get("/a", "Range: bytes=10-19\r\n").status, 206);
   const RawResponse part = proxy.get("/a", "Range: bytes=2000-2009\r\n");
   EXPECT_EQ(part.status, 206);
   EXPECT_EQ(part.body, body.substr(2000, 10));
@@ -225,6 +226,164 @@ TEST(ExchangeRange, TheOriginIsNotAskedTwiceForASmallWholeThatNobodyKeeps) {
   EXPECT_EQ(origin.count("/a"), 2U);
   EXPECT_EQ(proxy.get("/a", "Range: bytes=0-9\r\n").status, 206);
   EXPECT_NE(origin.requests().back().find("Range:"), std::string::npos) << "known not to be kept";
+}
+
+/// What the last request to the origin asked for.
+std::string asked_range(const RoutedOrigin& origin) {
+  const std::string request = origin.requests().back();
+  const auto at = request.find("\r\nRange: ");
+  return at == std::string::npos ? ""
+                                 : request.substr(at + 9, request.find("\r\n", at + 2) - at - 9);
+}
+
+TEST(ExchangeRange, APartIsKeptAndAnswersWhatLiesWithinIt) {
+  const std::string body = numbered(5000);
+  RoutedOrigin origin;
+  origin.on("/a", [&](const std::string& request) { return serve_ranges(request, body); });
+  RunningProxy proxy(origin.url());
+  const RawResponse first = proxy.get("/a", "Range: bytes=1000-1999\r\n");
+  EXPECT_TRUE(says(first, "stored; detail=part")) << first.field("Cache-Status");
+  EXPECT_EQ(first.field("Content-Range"), "bytes 1000-1999/5000");
+
+  const RawResponse inside = proxy.get("/a", "Range: bytes=1500-1509\r\n");
+  EXPECT_EQ(inside.status, 206);
+  EXPECT_TRUE(says(inside, "hit; ttl=60; detail=memory")) << inside.field("Cache-Status");
+  EXPECT_EQ(inside.field("Content-Range"), "bytes 1500-1509/5000");
+  EXPECT_EQ(inside.body, body.substr(1500, 10));
+  EXPECT_EQ(parts_of(proxy.get("/a", "Range: bytes=1000-1009,1900-1909\r\n")),
+            (std::vector<std::string>{"bytes 1000-1009/5000: " + body.substr(1000, 10),
+                                      "bytes 1900-1909/5000: " + body.substr(1900, 10)}));
+  EXPECT_EQ(origin.count("/a"), 1U);
+
+  const RawResponse beyond = proxy.get("/a", "Range: bytes=1990-2009\r\n");
+  EXPECT_TRUE(says(beyond, "fwd=partial")) << beyond.field("Cache-Status");
+  EXPECT_EQ(beyond.body, body.substr(1990, 20));
+  EXPECT_EQ(asked_range(origin), "") << "the second sighting fetches the whole";
+  EXPECT_EQ(proxy.get("/a").body, body);
+  EXPECT_EQ(origin.count("/a"), 2U);
+}
+
+TEST(ExchangeRange, AKeptBeginningIsCompletedInsteadOfFetchedAgain) {
+  const std::string body = numbered(300'000);
+  for (const bool by_a_range : {true, false}) {
+    RoutedOrigin origin;
+    origin.on("/a", [&](const std::string& request) { return serve_ranges(request, body); });
+    RunningProxy proxy(origin.url());
+    proxy.get("/a", "Range: bytes=0-199999\r\n");
+    if (by_a_range) {
+      const RawResponse part = proxy.get("/a", "Range: bytes=250000-250009\r\n");
+      EXPECT_EQ(part.status, 206);
+      EXPECT_EQ(part.body, body.substr(250'000, 10));
+    } else {
+      const RawResponse whole = proxy.get("/a");
+      EXPECT_EQ(whole.status, 200);
+      EXPECT_EQ(whole.field("Content-Range"), "");
+      EXPECT_EQ(whole.field("Content-Length"), "300000");
+      EXPECT_TRUE(whole.body == body);
+    }
+    EXPECT_EQ(asked_range(origin), "bytes=200000-");
+    EXPECT_NE(origin.requests().back().find("If-Range: \"v1\""), std::string::npos);
+    proxy.drain();
+    proxy.restart();
+    const RawResponse stored = proxy.get("/a");
+    EXPECT_TRUE(says(stored, "hit")) << stored.field("Cache-Status");
+    EXPECT_TRUE(stored.body == body);
+    EXPECT_EQ(origin.count("/a"), 2U);
+  }
+}
+
+TEST(ExchangeRange, ABeginningOfAnotherVersionIsNotCompleted) {
+  struct Row {
+    const char* what;
+    std::string answer;  // to who asks for the rest
+  };
+  const std::string body = numbered(5000);
+  for (const Row& row : {
+           Row{"the whole instead", ok("Cache-Control: max-age=60\r\nETag: \"v2\"\r\n", body)},
+           Row{"another tag",
+               "HTTP/1.1 206 Partial Content\r\nETag: \"v2\"\r\nContent-Range: bytes "
+               "100-4999/5000\r\nContent-Length: 4900\r\n\r\n" +
+                   body.substr(100)},
+           Row{"no tag",
+               "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes "
+               "100-4999/5000\r\nContent-Length: 4900\r\n\r\n" +
+                   body.substr(100)},
+           Row{"other bytes",
+               "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nContent-Range: bytes "
+               "200-4999/5000\r\nContent-Length: 4800\r\n\r\n" +
+                   body.substr(200)},
+           Row{"not to the end",
+               "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nContent-Range: bytes "
+               "100-199/5000\r\nContent-Length: 100\r\n\r\n" +
+                   body.substr(100, 100)},
+           Row{"another length",
+               "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nContent-Range: bytes "
+               "100-199/200\r\nContent-Length: 100\r\n\r\n" +
+                   body.substr(100, 100)},
+           Row{"nothing", "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n"},
+       }) {
+    SCOPED_TRACE(row.what);
+    RoutedOrigin origin;
+    origin.on("/a", [&](const std::string& request) -> std::string {
+      if (request.find("\r\nRange: bytes=100-") != std::string::npos) return row.answer;
+      return serve_ranges(request, body);
+    });
+    RunningProxy proxy(origin.url());
+    proxy.get("/a", "Range: bytes=0-99\r\n");
+    const RawResponse whole = proxy.get("/a");
+    EXPECT_EQ(whole.status, 200);
+    EXPECT_TRUE(whole.body == body);
+    EXPECT_TRUE(proxy.get("/a").body == body);
+  }
+}
+
+TEST(ExchangeRange, PartsThatMeetBecomeOneAndAllOfThemTheWhole) {
+  const std::string body = numbered(5000);
+  RoutedOrigin origin;
+  origin.on("/a", [&](const std::string& request) { return serve_ranges(request, body); });
+  RunningProxy proxy(origin.url(), [](Settings& s) { s.admission.policy = PolicyName::Never; });
+  proxy.get("/a", "Range: bytes=1000-2999\r\n");
+  proxy.get("/a", "Range: bytes=2500-3999\r\n");
+  EXPECT_TRUE(says(proxy.get("/a", "Range: bytes=2000-3500\r\n"), "hit"));
+  proxy.get("/a", "Range: bytes=-1000\r\n");
+  proxy.get("/a", "Range: bytes=0-999\r\n");
+  EXPECT_EQ(origin.count("/a"), 4U);
+  const RawResponse whole = proxy.get("/a");
+  EXPECT_TRUE(says(whole, "hit")) << whole.field("Cache-Status");
+  EXPECT_EQ(whole.status, 200);
+  EXPECT_EQ(whole.body, body);
+  EXPECT_EQ(origin.count("/a"), 4U);
+}
+
+TEST(ExchangeRange, PartsAreNotKeptWithoutAStrongTagOrAgainstTheRules) {
+  for (const char* fields :
+       {"Cache-Control: max-age=60\r\n", "Cache-Control: max-age=60\r\nETag: W/\"v1\"\r\n",
+        "Cache-Control: no-store\r\nETag: \"v1\"\r\n",
+        "Cache-Control: max-age=60\r\nETag: \"v1\"\r\nVary: Accept\r\n"}) {
+    SCOPED_TRACE(fields);
+    const std::string body = numbered(5000);
+    RoutedOrigin origin;
+    origin.on("/a",
+              [&](const std::string& request) { return serve_ranges(request, body, fields); });
+    RunningProxy proxy(origin.url(), [](Settings& s) { s.admission.policy = PolicyName::Never; });
+    for (int i = 0; i < 2; ++i) {
+      const RawResponse part = proxy.get("/a", "Range: bytes=0-99\r\n");
+      EXPECT_EQ(part.body, body.substr(0, 100));
+      EXPECT_FALSE(says(part, "stored"));
+    }
+    EXPECT_EQ(origin.count("/a"), 2U);
+  }
+}
+
+TEST(ExchangeRange, AnUnsafeRequestForgetsThePartsToo) {
+  const std::string body = numbered(5000);
+  RoutedOrigin origin;
+  origin.on("/a", [&](const std::string& request) { return serve_ranges(request, body); });
+  RunningProxy proxy(origin.url(), [](Settings& s) { s.admission.policy = PolicyName::Never; });
+  proxy.get("/a", "Range: bytes=0-99\r\n");
+  EXPECT_TRUE(says(proxy.get("/a", "Range: bytes=0-9\r\n"), "hit"));
+  proxy.send("DELETE", "/a");
+  EXPECT_FALSE(says(proxy.get("/a", "Range: bytes=0-9\r\n"), "hit"));
 }
 
 TEST(ExchangeRange, AStaleObjectIsValidatedAndItsPartServed) {

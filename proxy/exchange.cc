@@ -20,6 +20,9 @@ namespace {
 namespace policy = cache::policy;
 using cache::CacheKey;
 
+/// How often a request looks for an answer.
+constexpr int kTurns = 3;
+
 /// So far ahead of what has come may a part of a stream lie that a client waits for: a second or
 /// less of most origins.
 constexpr std::uint64_t kRangeReachBytes = 8U << 20;
@@ -44,7 +47,9 @@ net::awaitable<void> Exchange::run() {
 }
 
 net::awaitable<void> Exchange::answer() {
-  if (request_.has_upgrade && co_await pass_upgrade()) co_return;
+  if (request_.has_upgrade) {
+    if (co_await pass_upgrade()) co_return;
+  }
   const CacheKey primary =
       services_.sites.primary_key(request_.host, request_.target, request_.fields);
   if (is_passed_on(facts_)) co_return co_await pass_through(primary);
@@ -52,104 +57,118 @@ net::awaitable<void> Exchange::answer() {
 
   // A second turn follows when the flight that was joined turned out to be for others, or a stored
   // body could not be read; the last one fetches alone.
-  constexpr int kTurns = 3;
   CacheStatus status;
-  bool waited_in_vain = false;  // for another's fetch
-  for (int turn = 1; turn <= kTurns; ++turn) {
-    Found found = co_await look_up(primary);
-    const Decision decision =
-        decide(facts_, found ? found.head().get() : nullptr, found.marker != nullptr, now_);
+  for (turns_left_ = kTurns - 1; turns_left_ >= 0; --turns_left_) {
     status = {};
-    const bool stale = decision.step == Step::ServeStaleAndRevalidate;
-    if (stale || decision.step == Step::Serve) {
-      if (stale) revalidate_behind(primary, found);
-      auto stored_head = found.head();
-      const Served served = co_await serve(found, status, stale ? Outcome::StaleHit : Outcome::Hit,
-                                           std::move(stored_head));
-      if (served == Served::Yes) co_return;
-      continue;
-    }
-    if (decision.step == Step::Refuse) {
-      status.forward = Forward::None;
-      co_return co_await refuse(504, "only-if-cached", status);
-    }
-    if (found && is_origin_spared(found)) {
-      status.detail = "stale-if-error";
-      if (co_await serve_stale(found, status) == Served::Yes) co_return;
-      status.detail = {};
-    }
-    status.forward = decision.forward;
-    if (!found && facts_.has_range) {
-      if (co_await serve_part(found, status) == Served::Yes) co_return;
-    }
-
-    const bool alone =
-        turn == kTurns || !is_sharable(facts_, request_.has_body()) ||
-        (facts_.has_range && !fetches_whole(found)) ||
-        services_.flights.is_uncacheable(primary.fingerprint(), services_.clock.steady());
-    FlightReader reader(services_, request_.fields);
-    const Sharing sharing = alone ? Sharing::Alone : Sharing::Shared;
-    const bool leads = take_off(reader, plan_flight(primary, found, sharing), found);
-    if (!leads || waited_in_vain) status.collapsed = !leads;
-    waited_in_vain = waited_in_vain || !leads;
-    switch (co_await reader.arrive(&sink_)) {
-      case Arrival::Head:
-        if (found && policy::is_error_to_hide(reader.head()->status)) {
-          status.forward_status = reader.head()->status;
-          if (co_await fall_back(found, status, {}) == Served::Yes) co_return;
-          status.forward_status = 0;
-        }
-        if (found && request_.is_head()) judge_stored(found, reader);
-        if (reader.head()->status == 304 && !facts_.has_conditions)  // nobody asked whether
-          co_return co_await refuse(502, to_string(OriginError::Malformed), status);
-        if (facts_.has_range && !alone) {
-          if (!reader.kept())  // another part of it need not look
-            services_.flights.note_uncacheable(primary.fingerprint(), services_.clock.steady());
-          range_alone_ = !is_in_reach(reader);
-          if (range_alone_) break;
-          cuts_stream_ = true;
-        }
-        switch (co_await relay(reader, status, Outcome::Miss)) {
-          case Served::Yes:
-            co_return;
-          case Served::No:
-            break;
-          case Served::Broken:
-            if (found &&
-                co_await fall_back(found, status, to_string(reader.error())) == Served::Yes) {
-              co_return;
-            }
-            co_return co_await refuse_for(reader.error(), status);
-        }
-        break;
-      case Arrival::NotModified: {
-        status.forward_status = 304;
-        auto fresh_head = reader.head();
-        if (auto fresh = services_.cache.find_in_memory(found.key);
-            found.object && fresh && fresh->head == fresh_head)
-          found.object = std::move(fresh);
-        if (found && co_await serve(found, status, Outcome::Revalidated, std::move(fresh_head)) ==
-                         Served::Yes) {
-          co_return;
-        }
-        break;
-      }
-      case Arrival::OtherVariant:
-        status.forward_status = 304;
-        if (co_await serve_other_variant(primary, found, reader, status) == Served::Yes) co_return;
-        asks_about_variants_ = false;  // what it named is gone meanwhile
-        break;
-      case Arrival::Released:
-        break;
-      case Arrival::Failed:
-        if (found && co_await fall_back(found, status, to_string(reader.error())) == Served::Yes) {
-          co_return;
-        }
-        co_return co_await refuse_for(reader.error(), status);
-    }
+    Found found = co_await look_up(primary);
+    Served served = co_await answer_from_cache(primary, found, status);
+    if (served == Served::Not) served = co_await answer_from_origin(primary, found, status);
+    if (served == Served::Yes) co_return;
   }
   if (status.forward == Forward::Hit) status.forward = Forward::None;  // what was found was lost
   co_await refuse(502, "gave-up", status);
+}
+
+/// Not: the origin is to be asked; `status` says why.
+net::awaitable<Exchange::Served> Exchange::answer_from_cache(const CacheKey& primary, Found& found,
+                                                             CacheStatus& status) {
+  const Decision decision =
+      decide(facts_, found ? found.head().get() : nullptr, found.marker != nullptr, now_);
+  const bool stale = decision.step == Step::ServeStaleAndRevalidate;
+  if (stale || decision.step == Step::Serve) {
+    if (stale) revalidate_behind(primary, found);
+    auto head = found.head();
+    co_return co_await serve(found, status, stale ? Outcome::StaleHit : Outcome::Hit,
+                             std::move(head));
+  }
+  if (decision.step == Step::Refuse) {
+    status.forward = Forward::None;
+    co_await refuse(504, "only-if-cached", status);
+    co_return Served::Yes;
+  }
+  if (found && is_origin_spared(found)) {
+    CacheStatus spared;
+    spared.detail = "stale-if-error";
+    if (co_await serve_stale(found, spared) == Served::Yes) co_return Served::Yes;
+  }
+  status.forward = decision.forward;
+  if (!found && facts_.has_range) co_return co_await serve_part(found, status);
+  co_return Served::Not;
+}
+
+/// No: look again.
+net::awaitable<Exchange::Served> Exchange::answer_from_origin(const CacheKey& primary, Found& found,
+                                                              CacheStatus& status) {
+  const bool alone =
+      turns_left_ == 0 || !is_sharable(facts_, request_.has_body()) ||
+      (facts_.has_range && !fetches_whole(found)) ||
+      services_.flights.is_uncacheable(primary.fingerprint(), services_.clock.steady());
+  FlightReader reader(services_, request_.fields);
+  const Sharing sharing = alone ? Sharing::Alone : Sharing::Shared;
+  const bool leads = take_off(reader, plan_flight(primary, found, sharing), found);
+  if (!leads || waited_in_vain_) status.collapsed = !leads;
+  waited_in_vain_ = waited_in_vain_ || !leads;
+  switch (co_await reader.arrive(&sink_)) {
+    case Arrival::Head:
+      co_return co_await pass_answer_on(primary, found, reader, sharing, status);
+    case Arrival::NotModified:
+      status.forward_status = 304;
+      co_return co_await serve_freshened(found, reader.head(), status);
+    case Arrival::OtherVariant:
+      status.forward_status = 304;
+      co_return co_await serve_other_variant(primary, found, reader, status);
+    case Arrival::Released:
+      co_return Served::No;
+    case Arrival::Failed:
+      break;
+  }
+  co_return co_await answer_failure(found, reader.error(), status);
+}
+
+/// The origin's answer is for this request: it goes on to the client as it comes, unless a stored
+/// response is better.
+net::awaitable<Exchange::Served> Exchange::pass_answer_on(const CacheKey& primary, Found& found,
+                                                          FlightReader& reader, Sharing sharing,
+                                                          CacheStatus status) {
+  const int code = reader.head()->status;
+  if (found && policy::is_error_to_hide(code)) {
+    CacheStatus hidden = status;
+    hidden.forward_status = code;
+    if (co_await fall_back(found, hidden, {}) == Served::Yes) co_return Served::Yes;
+  }
+  if (found && request_.is_head()) judge_stored(found, reader);
+  if (code == 304 && !facts_.has_conditions) {  // nobody asked whether
+    co_await refuse(502, to_string(OriginError::Malformed), status);
+    co_return Served::Yes;
+  }
+  if (facts_.has_range && sharing == Sharing::Shared) {
+    if (!reader.kept())  // another part of it need not look
+      services_.flights.note_uncacheable(primary.fingerprint(), services_.clock.steady());
+    range_alone_ = !is_in_reach(reader);
+    if (range_alone_) co_return Served::No;
+    cuts_stream_ = true;
+  }
+  const Served served = co_await relay(reader, status, Outcome::Miss);
+  if (served != Served::Broken) co_return served;
+  co_return co_await answer_failure(found, reader.error(), status);
+}
+
+/// The origin said that the stored response is still good.
+net::awaitable<Exchange::Served> Exchange::serve_freshened(Found& found, HeadPtr head,
+                                                           CacheStatus status) {
+  if (!found) co_return Served::No;
+  auto fresh = services_.cache.find_in_memory(found.key);
+  if (found.object && fresh && fresh->head == head) found.object = std::move(fresh);
+  co_return co_await serve(found, status, Outcome::Revalidated, std::move(head));
+}
+
+/// Stale, where that may be, or an error.
+net::awaitable<Exchange::Served> Exchange::answer_failure(Found& found, OriginError error,
+                                                          CacheStatus status) {
+  Served served = Served::No;
+  if (found) served = co_await fall_back(found, status, to_string(error));
+  if (served != Served::Yes) co_await refuse_for(error, status);
+  co_return Served::Yes;
 }
 
 // ---------------------------------------------------------------- from the origin
@@ -338,14 +357,17 @@ net::awaitable<Exchange::Relayed> Exchange::relay_range(FlightReader& reader,
     const auto pieces = co_await reader.next();
     if (!pieces && !sink_.begun()) co_return Relayed::Nothing;  // broken: nothing was promised yet
     if (!sink_.begun()) begin(response);
-    if (!std::exchange(is_prefaced, true) && !co_await send_text(selection.preface(i)))
-      co_return Relayed::Cut;
+    if (!std::exchange(is_prefaced, true) && !selection.preface(i).empty()) {
+      if (!co_await send_text(selection.preface(i))) co_return Relayed::Cut;
+    }
     if (!pieces) {
       // The origin's body is whole so far, but what this reader still needs of it left the disk.
       const bool is_lost_here = reader.error() == OriginError::None;
       const bool is_open = !reader.content_length();
       const auto rest_end = is_open ? std::nullopt : std::optional(end);
-      if (is_lost_here && co_await send_rest(*reader.head(), offset, rest_end)) break;
+      if (is_lost_here) {
+        if (co_await send_rest(*reader.head(), offset, rest_end)) break;
+      }
       services_.counters.cut_bodies.add();
       sink_.abort();
       co_return Relayed::Cut;
@@ -417,7 +439,7 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
   if (co_await answer_here()) co_return;
   CacheStatus status;
   status.forward = Forward::Method;
-  const Found nothing{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
+  const Found nothing = make_found(primary, nullptr);
   FlightReader reader(services_, request_.fields);
   take_off(reader, plan_flight(primary, nothing, Sharing::Alone), nothing);
   if (co_await reader.arrive(&sink_) != Arrival::Head) {
@@ -440,7 +462,7 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
 
 net::awaitable<void> Exchange::invalidate(const CacheKey& primary) {
   services_.flights.note_invalidated(primary.fingerprint());
-  Found found{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
+  Found found = make_found(primary, nullptr);
   found.object = services_.cache.find_in_memory(primary);
   if (const auto entry = services_.cache.find_on_disk(primary);
       !found.object && entry && entry->kind == cache::log::RecordKind::VaryMarker) {

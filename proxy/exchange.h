@@ -48,14 +48,27 @@ class Exchange {
   enum class Served : std::uint8_t {
     Yes,
     No,      // what was to be sent is gone here: look again
+    Not,     // not from the cache: ask the origin
     Broken,  // the origin's answer broke before its first byte
   };
   using HeadPtr = std::shared_ptr<const cache::ObjectHead>;
   using Refresh = std::function<void(const HeadPtr&)>;
 
+  enum class Sharing : std::uint8_t { Shared, Alone };
+
   net::awaitable<void> answer();
+  net::awaitable<Served> answer_from_cache(const cache::CacheKey& primary, Found& found,
+                                           CacheStatus& status);
+  net::awaitable<Served> answer_from_origin(const cache::CacheKey& primary, Found& found,
+                                            CacheStatus& status);
+  net::awaitable<Served> answer_failure(Found& found, OriginError error, CacheStatus status);
+
   net::awaitable<Found> look_up(const cache::CacheKey& primary);
-  net::awaitable<void> look_under_key(Found& found);
+  static Found make_found(const cache::CacheKey& key, cache::ObjectPtr marker) {
+    return {.key = key, .marker = std::move(marker), .object = nullptr, .disk = std::nullopt};
+  }
+  Found find_in_memory(const cache::CacheKey& key, cache::ObjectPtr marker);
+  net::awaitable<void> look_on_disk(Found& found);
   void plan_choice(FlightPlan& plan, const Found& found) const;
   bool plan_completion(FlightPlan& plan, const Found& missing) const;
   net::awaitable<Served> serve_part(const Found& missing, CacheStatus& status);
@@ -76,7 +89,6 @@ class Exchange {
                                          cache::policy::ByteRange range);
   net::awaitable<bool> send_text(std::string_view text);
 
-  enum class Sharing : std::uint8_t { Shared, Alone };
   FlightPlan plan_flight(const cache::CacheKey& primary, const Found& found, Sharing sharing);
   void plan_validation(FlightPlan& plan, const Found& found) const;
   Refresh refresher(const Found& found) const;
@@ -94,6 +106,9 @@ class Exchange {
   net::awaitable<Relayed> relay_range(FlightReader& reader, const ResponseSink::Head& response,
                                       const Selection& selection, std::size_t i);
   Selection select_of_stream(const FlightReader& reader) const;
+  net::awaitable<Served> pass_answer_on(const cache::CacheKey& primary, Found& found,
+                                        FlightReader& reader, Sharing sharing, CacheStatus status);
+  net::awaitable<Served> serve_freshened(Found& found, HeadPtr head, CacheStatus status);
   net::awaitable<Served> fall_back(Found& found, CacheStatus status, std::string_view failure);
   net::awaitable<Served> serve_stale(Found& found, CacheStatus status);
   net::awaitable<void> refuse_for(OriginError error, CacheStatus status);
@@ -123,6 +138,8 @@ class Exchange {
   const WallTime now_;
   const SteadyTime started_;
 
+  int turns_left_ = 0;
+  bool waited_in_vain_ = false;      // for another's fetch
   bool asks_about_variants_ = true;  // on a vary-miss
   bool cuts_stream_ = false;         // the origin was asked for the whole of which this gets parts
   bool range_alone_ = false;  // the part asked for lies too far ahead in the stream of the whole

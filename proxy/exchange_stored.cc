@@ -133,8 +133,9 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
                                     .has_body = has_response_body(request_, selection.status)};
   if (found.object || !response.has_body) {
     begin(response);
-    if (!response.has_body || co_await send_memory_body(*found.object, selection))
-      co_await sink_.finish();
+    bool is_sent = true;
+    if (response.has_body) is_sent = co_await send_memory_body(*found.object, selection);
+    if (is_sent) co_await sink_.finish();
   } else if (co_await send_disk_body(found, response, selection) == Served::No) {
     co_return Served::No;
   }
@@ -142,14 +143,14 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   co_return Served::Yes;
 }
 
-/// Answers a Range request from what is kept in parts. No: not all of it is there, or may be used;
+/// Answers a Range request from what is kept in parts. Not: not all of it is there, or may be used;
 /// `status` then says which.
 net::awaitable<Exchange::Served> Exchange::serve_part(const Found& missing, CacheStatus& status) {
-  if (facts_.method != policy::Method::Get || facts_.has_conditions) co_return Served::No;
+  if (facts_.method != policy::Method::Get || facts_.has_conditions) co_return Served::Not;
   const cache::ObjectPtr part = services_.cache.find_part(missing.key);
   const auto held = part ? cache::kept_range(*part->head, part->body_bytes) : std::nullopt;
   if (!held || decide(facts_, part->head.get(), false, now_).step != Step::Serve)
-    co_return Served::No;
+    co_return Served::Not;
   const HeadPtr head = cache::joined_head(*part->head, *part->head, std::nullopt);
   const std::uint64_t complete_bytes = *held->complete_bytes;
   const Selection selection = select_parts(request_.fields, *head, complete_bytes);
@@ -160,7 +161,7 @@ net::awaitable<Exchange::Served> Exchange::serve_part(const Found& missing, Cach
       });
   if (!holds_all) {
     status.forward = Forward::Partial;
-    co_return Served::No;
+    co_return Served::Not;
   }
   services_.cache.sight(missing.key, complete_bytes);
   CacheStatus hit;
@@ -185,7 +186,8 @@ net::awaitable<Exchange::Served> Exchange::serve_part(const Found& missing, Cach
     is_sent = co_await send_text(selection.preface(i));
     if (is_sent) is_sent = co_await send_memory_range(*part, in_part);
   }
-  if (is_sent && co_await send_text(selection.closing)) co_await sink_.finish();
+  if (is_sent) is_sent = co_await send_text(selection.closing);
+  if (is_sent) co_await sink_.finish();
   finish(Outcome::Hit);
   co_return Served::Yes;
 }
@@ -215,11 +217,14 @@ net::awaitable<bool> Exchange::send_text(std::string_view text) {
 /// False: the client is gone.
 net::awaitable<bool> Exchange::send_memory_body(const cache::Object& object,
                                                 const Selection& selection) {
-  for (std::size_t i = 0; i < selection.ranges.size(); ++i) {
-    if (!co_await send_text(selection.preface(i))) co_return false;
-    if (!co_await send_memory_range(object, selection.ranges[i])) co_return false;
+  bool is_sent = true;
+  for (std::size_t i = 0; is_sent && i < selection.ranges.size(); ++i) {
+    const std::string_view preface = selection.preface(i);
+    if (!preface.empty()) is_sent = co_await send_text(preface);
+    if (is_sent) is_sent = co_await send_memory_range(object, selection.ranges[i]);
   }
-  co_return co_await send_text(selection.closing);
+  if (is_sent && !selection.closing.empty()) is_sent = co_await send_text(selection.closing);
+  co_return is_sent;
 }
 
 net::awaitable<bool> Exchange::send_memory_range(const cache::Object& object,
@@ -269,8 +274,9 @@ net::awaitable<Exchange::Served> Exchange::send_disk_body(Found& found,
       if (!read && !begun) co_return Served::No;
       if (!begun) begin(head);
       begun = true;
-      if (!is_prefaced && !co_await send_text(selection.preface(i))) co_return Served::Yes;
-      is_prefaced = true;
+      if (!std::exchange(is_prefaced, true)) {
+        if (!co_await send_text(selection.preface(i))) co_return Served::Yes;
+      }
       if (!read) {
         if (co_await send_rest(*found.head(), offset, end)) break;
         services_.counters.cut_bodies.add();

@@ -19,41 +19,44 @@ using cache::CacheKey;
 }  // namespace
 
 net::awaitable<Exchange::Found> Exchange::look_up(const CacheKey& primary) {
-  Found found{.key = primary, .marker = nullptr, .object = nullptr, .disk = std::nullopt};
-  co_await look_under_key(found);
+  Found found = find_in_memory(primary, nullptr);
+  if (!found.object) co_await look_on_disk(found);
   if (!found.object || !found.object->is_vary_marker) co_return found;
 
   const cache::ObjectPtr marker = std::move(found.object);
-  Found variant{.key = services_.cache.variant_key(primary, *marker, request_.fields),
-                .marker = marker,
-                .object = nullptr,
-                .disk = std::nullopt};
-  if (cache::may_have(*marker, variant.key.fingerprint())) co_await look_under_key(variant);
+  Found variant =
+      make_found(services_.cache.variant_key(primary, *marker, request_.fields), marker);
+  if (cache::may_have(*marker, variant.key.fingerprint())) {
+    variant = find_in_memory(variant.key, marker);
+    if (!variant.object) co_await look_on_disk(variant);
+  }
   if (variant) co_return variant;
-  auto key = services_.cache.variant_by_language(primary, *marker, request_.fields);
+  const auto key = services_.cache.variant_by_language(primary, *marker, request_.fields);
   if (!key) co_return variant;
-  Found in_language{
-      .key = std::move(*key), .marker = marker, .object = nullptr, .disk = std::nullopt};
-  co_await look_under_key(in_language);
+  Found in_language = find_in_memory(*key, marker);
+  if (!in_language.object) co_await look_on_disk(in_language);
   if (in_language) co_return in_language;
   co_return variant;
 }
 
-/// Leaves `found` empty when there is nothing, or a marker under a variant's key: never written,
-/// not followed.
-net::awaitable<void> Exchange::look_under_key(Found& found) {
-  found.object = services_.cache.find_in_memory(found.key);
-  if (!found.object) {
-    const auto entry = services_.cache.find_on_disk(found.key);
-    if (!entry) co_return;
-    found.seen = entry->location;
-    co_await read_from_disk(found, *entry);
-  }
-  if (found.object && found.object->is_vary_marker) {
-    found.disk.reset();  // the marker's own record is no response
-    found.from_disk = false;
-    if (found.marker) found.object = nullptr;
-  }
+/// A marker under a variant's key is never written, and not followed.
+Exchange::Found Exchange::find_in_memory(const CacheKey& key, cache::ObjectPtr marker) {
+  Found found = make_found(key, std::move(marker));
+  found.object = services_.cache.find_in_memory(key);
+  if (found.marker && found.object && found.object->is_vary_marker) found.object = nullptr;
+  return found;
+}
+
+/// Leaves `found` empty when there is nothing.
+net::awaitable<void> Exchange::look_on_disk(Found& found) {
+  const auto entry = services_.cache.find_on_disk(found.key);
+  if (!entry) co_return;
+  found.seen = entry->location;
+  co_await read_from_disk(found, *entry);
+  if (!found.object || !found.object->is_vary_marker) co_return;
+  found.disk.reset();  // the marker's own record is no response
+  found.from_disk = false;
+  if (found.marker) found.object = nullptr;
 }
 
 /// Names the entity tags of what other requests got: the origin says which of them, if any, it
@@ -79,6 +82,7 @@ net::awaitable<Exchange::Served> Exchange::serve_other_variant(const CacheKey& p
                                                                const FlightReader& reader,
                                                                CacheStatus status) {
   const HeadPtr told = reader.head();
+  asks_about_variants_ = false;  // should what it named be gone
   if (!missing.marker) co_return Served::No;
   const auto tagged = services_.cache.tagged_variants(primary, *missing.marker);
   const std::string& tag = told->facts.etag;
@@ -92,9 +96,8 @@ net::awaitable<Exchange::Served> Exchange::serve_other_variant(const CacheKey& p
         return variant.etag != tagged.front().etag;
       });
   if (chosen == tagged.end() || is_ambiguous) co_return Served::No;
-  Found other{
-      .key = chosen->key, .marker = missing.marker, .object = nullptr, .disk = std::nullopt};
-  co_await look_under_key(other);
+  Found other = find_in_memory(chosen->key, missing.marker);
+  if (!other.object) co_await look_on_disk(other);
   if (!other) co_return Served::No;
   HeadPtr fresh = freshened_head(*other.head(), *told);
   if (!status.collapsed.value_or(false)) keep_as_variant(primary, missing, other, fresh);

@@ -99,8 +99,12 @@ net::awaitable<Exchange::Served> Exchange::answer_from_cache(const CacheKey& pri
 /// No: look again.
 net::awaitable<Exchange::Served> Exchange::answer_from_origin(const CacheKey& primary, Found& found,
                                                               CacheStatus& status) {
+  // Conditions are no reason to go alone where they are judged here, against what validation gives.
+  policy::RequestFacts asked = facts_;
+  judges_conditions_ = found && can_validate(facts_, found.head()->facts) && !range_alone_;
+  if (judges_conditions_) asked.has_conditions = false;
   const bool alone =
-      turns_left_ == 0 || !is_sharable(facts_, request_.has_body()) ||
+      turns_left_ == 0 || !is_sharable(asked, request_.has_body()) ||
       (facts_.has_range && !fetches_whole(found)) ||
       services_.flights.is_uncacheable(primary.fingerprint(), services_.clock.steady());
   FlightReader reader(services_, request_.fields);
@@ -147,6 +151,14 @@ net::awaitable<Exchange::Served> Exchange::pass_answer_on(const CacheKey& primar
     range_alone_ = !is_in_reach(reader);
     if (range_alone_) co_return Served::No;
     cuts_stream_ = true;
+  }
+  const HeadPtr& head = reader.head();
+  if (judges_conditions_ && code == 200 &&
+      policy::is_not_modified(request_.fields, head->facts, head->times)) {
+    const std::string patched = describe(reader, status);
+    co_await send_not_modified(*head, patched);
+    finish(Outcome::Miss);
+    co_return Served::Yes;
   }
   const Served served = co_await relay(reader, status, Outcome::Miss);
   if (served != Served::Broken) co_return served;
@@ -295,16 +307,7 @@ void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
 net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStatus status,
                                                  Outcome outcome) {
   const auto head = reader.head();
-  status.stored = reader.kept();
-  status.detail = reader.storability() == policy::Storability::Storable
-                      ? to_string(reader.detail())
-                      : policy::to_string(reader.storability());
-  if (status.stored) status.ttl = time_to_live(*head, now_);
-  std::string patched;
-  const Seconds age = policy::current_age(head->facts, head->times, services_.clock.wall());
-  if (age > Seconds{0}) append_age(patched, age);  // it came through another cache, or we waited
-  detail_ = status.detail;
-  append_cache_status(patched, status);
+  std::string patched = describe(reader, status);
   const Selection selection = select_of_stream(reader);
   patched.append(selection.fields);
   const bool may_trail = !selection.content_length && accepts_trailers(request_);
@@ -338,6 +341,22 @@ net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStat
   if (co_await send_text(selection.closing)) co_await sink_.finish();
   finish(outcome);
   co_return Served::Yes;
+}
+
+/// The fields that say what became of a flight's response.
+std::string Exchange::describe(const FlightReader& reader, CacheStatus status) {
+  const cache::ObjectHead& head = *reader.head();
+  status.stored = reader.kept();
+  status.detail = reader.storability() == policy::Storability::Storable
+                      ? to_string(reader.detail())
+                      : policy::to_string(reader.storability());
+  if (status.stored) status.ttl = time_to_live(head, now_);
+  std::string fields;
+  const Seconds age = policy::current_age(head.facts, head.times, services_.clock.wall());
+  if (age > Seconds{0}) append_age(fields, age);  // it came through another cache, or we waited
+  detail_ = status.detail;
+  append_cache_status(fields, status);
+  return fields;
 }
 
 /// One range of a stream, its preface before it. The head goes out with the first bytes, or ahead

@@ -105,6 +105,8 @@ class Exchange {
   net::awaitable<Served> relay(FlightReader& reader, CacheStatus status, Outcome outcome);
   net::awaitable<Relayed> relay_range(FlightReader& reader, const ResponseSink::Head& response,
                                       const Selection& selection, std::size_t i);
+  std::string describe(const FlightReader& reader, CacheStatus status);
+  net::awaitable<void> send_not_modified(const cache::ObjectHead& head, std::string_view patched);
   Selection select_of_stream(const FlightReader& reader) const;
   net::awaitable<Served> pass_answer_on(const cache::CacheKey& primary, Found& found,
                                         FlightReader& reader, Sharing sharing, CacheStatus status);
@@ -139,6 +141,7 @@ class Exchange {
   const SteadyTime started_;
 
   int turns_left_ = 0;
+  bool judges_conditions_ = false;   // the request's own, not the origin
   bool waited_in_vain_ = false;      // for another's fetch
   bool asks_about_variants_ = true;  // on a vary-miss
   bool cuts_stream_ = false;         // the origin was asked for the whole of which this gets parts

@@ -107,15 +107,7 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   append_cache_status(patched, status);
 
   if (head->status == 200 && policy::is_not_modified(request_.fields, head->facts, head->times)) {
-    const policy::FieldBlock fields = policy::not_modified_fields(head->fields);
-    const ResponseSink::Head not_modified{.status = 304,
-                                          .status_line = "HTTP/1.1 304 Not Modified\r\n",
-                                          .ready = fields.text(),
-                                          .patched = patched,
-                                          .content_length = std::nullopt,
-                                          .has_body = false};
-    begin(not_modified);
-    co_await sink_.finish();
+    co_await send_not_modified(*head, patched);
     finish(outcome);
     co_return Served::Yes;
   }
@@ -141,6 +133,19 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   }
   finish(outcome);
   co_return Served::Yes;
+}
+
+net::awaitable<void> Exchange::send_not_modified(const cache::ObjectHead& head,
+                                                 std::string_view patched) {
+  const policy::FieldBlock fields = policy::not_modified_fields(head.fields);
+  const ResponseSink::Head not_modified{.status = 304,
+                                        .status_line = "HTTP/1.1 304 Not Modified\r\n",
+                                        .ready = fields.text(),
+                                        .patched = patched,
+                                        .content_length = std::nullopt,
+                                        .has_body = false};
+  begin(not_modified);
+  co_await sink_.finish();
 }
 
 /// Answers a Range request from what is kept in parts. Not: not all of it is there, or may be used;

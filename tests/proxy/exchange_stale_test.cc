@@ -1,6 +1,8 @@
 // What stands in while the origin fails, and what a HEAD tells of what is stored.
 #include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -145,6 +147,44 @@ TEST(ExchangeStale, AnOriginThatCannotBeReachedIsTriedOnceForEachBackOff) {
   EXPECT_EQ(unreachable(), 3) << "its back-off is over";
   EXPECT_EQ(proxy.get("/c").body, "/c");
   EXPECT_EQ(unreachable(), 3);
+}
+
+TEST(ExchangeStale, ConditionalRequestsShareOneRevalidation) {
+  for (const bool has_changed : {false, true}) {
+    ScriptedOrigin origin([&](OriginConnection& c) {
+      for (int i = 0;; ++i) {
+        const std::string request = c.read_request();
+        if (request.empty()) return;
+        if (request.find("If-None-Match") == std::string::npos) {
+          c.send(ok("Cache-Control: max-age=10\r\nETag: \"a\"\r\n", "first"));
+          continue;
+        }
+        c.checkpoint();
+        c.send(has_changed ? ok("Cache-Control: max-age=10\r\nETag: \"b\"\r\n", "second")
+                           : "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n");
+      }
+    });
+    RunningProxy proxy(origin.url());
+    proxy.get("/a");
+    proxy.clock.advance(seconds{11});
+    RawClient has_a(proxy.port());
+    RawClient has_b(proxy.port());
+    RawClient has_none(proxy.port());
+    const std::string ask = "GET /a HTTP/1.1\r\nHost: example.test\r\n";
+    has_a.send(ask + "If-None-Match: \"a\"\r\n\r\n");
+    has_b.send(ask + "If-None-Match: \"b\"\r\n\r\n");
+    has_none.send(ask + "\r\n");
+    const auto deadline = std::chrono::steady_clock::now() + seconds{20};
+    while (proxy.metric("secondsight_collapsed_requests_total") < 2 &&
+           std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+    origin.release();
+    EXPECT_EQ(has_a.read_response().status, has_changed ? 200 : 304);
+    EXPECT_EQ(has_b.read_response().status, has_changed ? 304 : 200);
+    EXPECT_EQ(has_none.read_response().body, has_changed ? "second" : "first");
+    EXPECT_EQ(origin.requests().size(), 2U);
+  }
 }
 
 TEST(ExchangeStale, A200ToHeadFreshensWhatIsStoredOrEndsIt) {

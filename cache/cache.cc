@@ -6,6 +6,8 @@
 #include "cache/partial.h"
 #include "cache/policy/preferences.h"
 #include "cache/policy/read_facts.h"
+#include "cache/policy/validation.h"
+#include "cache/policy/vary.h"
 #include "cache/variants.h"
 #include "config/check.h"
 #include "config/log.h"
@@ -377,12 +379,19 @@ std::optional<CacheKey> Cache::variant_by_language(const CacheKey& primary, cons
   return std::nullopt;
 }
 
-std::vector<TaggedVariant> Cache::tagged_variants(const CacheKey& primary,
-                                                  const Object& marker) const {
+std::vector<TaggedVariant> Cache::tagged_variants(const CacheKey& primary, const Object& marker,
+                                                  const policy::FieldBlock& request) const {
+  const auto& names = marker.head->facts.vary;
+  const std::string coding = "accept-encoding";
+  const bool varies_by_coding = std::find(names.begin(), names.end(), coding) != names.end();
+  const std::string same_coding =
+      varies_by_coding ? policy::vary_text({coding}, request) : std::string();
   std::vector<TaggedVariant> tagged;
   std::vector<Variant> variants = variants_of(marker);
   for (auto variant = variants.rbegin(); variant != variants.rend(); ++variant) {
-    if (variant->etag.empty() || variant->vary_text.empty()) continue;
+    if (variant->vary_text.empty() || !policy::matches_strongly(variant->etag, variant->etag))
+      continue;
+    if (variant->vary_text.find(same_coding) == std::string::npos) continue;
     tagged.push_back(
         {std::move(variant->etag),
          primary.variant(variant->vary_text, marker.head->times.response_received, seed_)});

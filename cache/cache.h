@@ -169,8 +169,11 @@ class Cache {
   /// of its selecting fields agrees. Empty: none is known.
   std::optional<CacheKey> variant_by_language(const CacheKey& primary, const Object& marker,
                                               const policy::FieldBlock& request) const;
-  /// The keys of the known variants with an entity tag, the latest first.
-  std::vector<TaggedVariant> tagged_variants(const CacheKey& primary, const Object& marker) const;
+  /// The known variants of which the origin may be asked whether one will do for this request, the
+  /// latest first: those with a strong entity tag, of requests that take the same codings. (Origins
+  /// that code on the fly give one tag to the plain and the coded, and would call either good.)
+  std::vector<TaggedVariant> tagged_variants(const CacheKey& primary, const Object& marker,
+                                             const policy::FieldBlock& request) const;
   /// An unsafe request changed the resource (RFC 9111 4.4): no stored response of it is used again,
   /// of no variant either (`marker` null: it has none).
   void invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now);

@@ -64,7 +64,8 @@ net::awaitable<void> Exchange::look_on_disk(Found& found) {
 void Exchange::plan_choice(FlightPlan& plan, const Found& found) const {
   if (!found.marker || !asks_about_variants_) return;
   std::vector<std::string> tags;
-  for (auto& variant : services_.cache.tagged_variants(plan.primary, *found.marker)) {
+  for (auto& variant :
+       services_.cache.tagged_variants(plan.primary, *found.marker, request_.fields)) {
     if (std::find(tags.begin(), tags.end(), variant.etag) == tags.end())
       tags.push_back(std::move(variant.etag));
   }
@@ -84,12 +85,12 @@ net::awaitable<Exchange::Served> Exchange::serve_other_variant(const CacheKey& p
   const HeadPtr told = reader.head();
   asks_about_variants_ = false;  // should what it named be gone
   if (!missing.marker) co_return Served::No;
-  const auto tagged = services_.cache.tagged_variants(primary, *missing.marker);
+  const auto tagged = services_.cache.tagged_variants(primary, *missing.marker, request_.fields);
   const std::string& tag = told->facts.etag;
   const auto chosen =
       std::find_if(tagged.begin(), tagged.end(), [&](const cache::TaggedVariant& variant) {
         return tag.empty() ? variant.etag == tagged.front().etag
-                           : policy::matches_weakly(variant.etag, tag);
+                           : policy::matches_strongly(variant.etag, tag);
       });
   const bool is_ambiguous =
       tag.empty() && std::any_of(tagged.begin(), tagged.end(), [&](const auto& variant) {

@@ -248,15 +248,15 @@ TEST(Cache, VariantsAreFoundByTagAndByLanguage) {  // RFC 9111 4.3.1, RFC 9111 4
   const auto german =
       head_with({{"Vary", "Accept-Language"}, {"ETag", "\"de\""}, {"Content-Language", "de"}});
   const auto french =
-      head_with({{"Vary", "Accept-Language"}, {"ETag", "W/\"fr\""}, {"Content-Language", "FR"}});
+      head_with({{"Vary", "Accept-Language"}, {"ETag", "\"fr\""}, {"Content-Language", "FR"}});
   const auto first = request_with("Accept-Language", "en, de");
   const auto second = request_with("Accept-Language", "it, fr");
   const CacheKey german_key = cache->place(key, nullptr, first, german).key;
   const auto [french_key, marker] = cache->place(key, nullptr, second, french);
 
-  const auto tagged = cache->tagged_variants(key, *marker);
+  const auto tagged = cache->tagged_variants(key, *marker, first);
   ASSERT_EQ(tagged.size(), 2U);
-  EXPECT_EQ(tagged[0].etag, "W/\"fr\"") << "the latest first";
+  EXPECT_EQ(tagged[0].etag, "\"fr\"") << "the latest first";
   EXPECT_EQ(tagged[0].key.text(), french_key.text());
   EXPECT_EQ(tagged[1].key.text(), german_key.text());
   EXPECT_EQ(tagged[1].key.fingerprint(), german_key.fingerprint());
@@ -271,6 +271,35 @@ TEST(Cache, VariantsAreFoundByTagAndByLanguage) {  // RFC 9111 4.3.1, RFC 9111 4
   EXPECT_EQ(in_language("en, de;q=0.9"), "none") << "it prefers what we do not know";
   EXPECT_EQ(in_language("de-CH"), "none") << "another tag";
   EXPECT_EQ(in_language("*"), "none");
+}
+
+TEST(Cache, OnlyVariantsThatOthersMayGetAreNamedToTheOrigin) {  // RFC 9111 4.3.1
+  const CacheUnderTest cache;
+  const CacheKey key = key_of("/v");
+  const auto tags = [&](const Object& marker, const policy::FieldBlock& request) {
+    std::string all;
+    for (const auto& variant : cache->tagged_variants(key, marker, request))
+      all.append(all.empty() ? "" : " ").append(variant.etag);
+    return all;
+  };
+  const auto request_of = [](std::string_view coding, std::string_view language) {
+    policy::FieldBlock request;
+    if (!coding.empty()) request.add("Accept-Encoding", coding);
+    request.add("Accept-Language", language);
+    return request;
+  };
+  const auto head = [](std::string_view etag) {
+    return head_with({{"Vary", "Accept-Encoding, Accept-Language"}, {"ETag", std::string(etag)}});
+  };
+  ObjectPtr marker;
+  marker = cache->place(key, marker, request_of("gzip", "en"), head("\"gzip-en\"")).marker;
+  marker = cache->place(key, marker, request_of("", "de"), head("\"plain-de\"")).marker;
+  marker = cache->place(key, marker, request_of("GZIP", "de"), head("\"gzip-de\"")).marker;
+  marker = cache->place(key, marker, request_of("gzip", "fr"), head("W/\"gzip-fr\"")).marker;
+  EXPECT_EQ(tags(*marker, request_of("gzip", "it")), "\"gzip-de\" \"gzip-en\"")
+      << "neither weak ones, nor of other codings";
+  EXPECT_EQ(tags(*marker, request_of("", "it")), "\"plain-de\"");
+  EXPECT_EQ(tags(*marker, request_of("br", "it")), "");
 }
 
 TEST(Cache, OfManyVariantsTheOldestAreForgotten) {  // RFC 9111 4.1
@@ -305,7 +334,7 @@ TEST(Cache, WhatIsTooLongForAMarkerIsLeftOut) {
   EXPECT_EQ(variants[0].fingerprint, placement.key.fingerprint());
   EXPECT_EQ(variants[0].etag, "");
   EXPECT_EQ(variants[0].vary_text, "");
-  EXPECT_TRUE(cache->tagged_variants(key, *placement.marker).empty());
+  EXPECT_TRUE(cache->tagged_variants(key, *placement.marker, {}).empty());
   EXPECT_LT(placement.marker->memory_bytes(), 1000U);
 }
 

@@ -47,14 +47,16 @@ TEST(Partial, WhatIsCombined) {
   };
   for (const Row& row : {
            Row{"RFC 9111 3.4: side by side", part(0, 99), part(100, 199), "bytes 0-199/1000"},
-           Row{"RFC 9111 3.4: the newer before the older", part(100, 199), part(0, 99), "bytes 0-199/1000"},
+           Row{"RFC 9111 3.4: the newer before the older", part(100, 199), part(0, 99),
+               "bytes 0-199/1000"},
            Row{"RFC 9111 3.4: overlapping", part(0, 150), part(100, 199), "bytes 0-199/1000"},
            Row{"RFC 9111 3.4: inside", part(0, 999), part(100, 199), "bytes 0-999/1000"},
            Row{"RFC 9111 3.4: around", part(100, 199), part(0, 999), "bytes 0-999/1000"},
            Row{"RFC 9111 3.4: the same", part(5, 9), part(5, 9), "bytes 5-9/1000"},
            Row{"RFC 9111 3.4: a gap", part(0, 98), part(100, 199), "null"},
            Row{"RFC 9110 15.3.7.3: another tag", part(0, 99), part(100, 199, "\"v2\""), "null"},
-           Row{"RFC 9110 15.3.7.3: weak tags", part(0, 99, "W/\"v1\""), part(100, 199, "W/\"v1\""), "null"},
+           Row{"RFC 9110 15.3.7.3: weak tags", part(0, 99, "W/\"v1\""), part(100, 199, "W/\"v1\""),
+               "null"},
            Row{"RFC 9110 15.3.7.3: no tags", part(0, 99, ""), part(100, 199, ""), "null"},
        }) {
     SCOPED_TRACE(row.clause);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cache/variants.h"
+#include "proxy/exchange_rules.h"
 #include "proxy/request_parser.h"
 
 namespace secondsight::proxy {
@@ -43,9 +44,12 @@ Situation Explainer::look(Request request) const {
     if (cache::may_have(*marker, s.key.fingerprint())) object = look_for(s.key, s);
     const auto in_language = cache_.variant_by_language(primary, *marker, s.request.fields);
     if (!object && in_language) {
-      s.key = *in_language;
-      object = look_for(s.key, s);
+      object = look_for(*in_language, s);
+      s.is_by_language = object != nullptr;
+      if (object) s.key = *in_language;
     }
+    s.variants = cache::variants_of(*marker).size();
+    s.tags = tags_to_name(cache_.tagged_variants(primary, *marker));
   }
   if (object && !object->is_vary_marker) {
     s.head = object->head;
@@ -59,6 +63,7 @@ Situation Explainer::look(Request request) const {
   s.has_memory_tier = settings_.cache.memory_bytes > 0;
   s.is_being_fetched = flights_.contains(s.key.fingerprint());
   s.is_uncacheable = flights_.is_uncacheable(primary.fingerprint(), clock_.steady());
+  s.is_failing = flights_.is_failing(s.key.fingerprint(), clock_.steady());
   return s;
 }
 

@@ -138,13 +138,13 @@ class Account {
                                          {"listed", s_.variants},
                                          {"is_by_language", s_.is_by_language}};
     word("variant", variant_text());
-    std::string listed = std::to_string(s_.variants) + " listed";
+    std::string text = std::to_string(s_.variants) + " listed";
     if (s_.is_by_language) {
-      listed += "; of none of these values, but one in " +
-                policy::preferred_language(s_.request.fields).value_or("the language") +
-                ", preferred to all others";
+      text += "; none for these values, but one in " +
+              policy::preferred_language(s_.request.fields).value_or("another") +
+              ", the language preferred to all others";
     }
-    word("variants", listed);
+    word("variants", text);
   }
 
   /// "accept-language: de; accept-encoding: (none)"
@@ -432,7 +432,8 @@ class Account {
     }
     if (is_part) {
       next["keeps"] = "nothing";
-      return "a part is not kept, but it is a sighting of the whole; the whole in its place may be";
+      return "a part is not kept, but it is a sighting of the whole; if the whole comes in its "
+             "place, that may be";
     }
     next["detail"] = to_string(s_.sighting);
     const bool is_written = is_admitted(s_.sighting);

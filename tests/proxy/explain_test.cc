@@ -264,8 +264,8 @@ const std::vector<Row>& rows() {
        .keeps = "nothing",
        .next = "fetched from the origin: uri-miss",
        .because = "nothing is stored for this URL",
-       .then = "a part is not kept, but it is a sighting of the whole; the whole in its place may "
-               "be"},
+       .then = "a part is not kept, but it is a sighting of the whole; if the whole comes in its "
+               "place, that may be"},
       {.request = "Range: bytes=0-1\r\n",
        .action = "fetch",
        .forward = "uri-miss",
@@ -481,7 +481,7 @@ TEST(Explain, Variants) {
   s.variants = 1;
   s.is_by_language = true;
   EXPECT_EQ(words_of(explain(s), "variants"),
-            "1 listed; of none of these values, but one in de, preferred to all others");
+            "1 listed; none for these values, but one in de, the language preferred to all others");
 }
 
 TEST(Explain, WhatARangeGets) {

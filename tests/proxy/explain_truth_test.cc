@@ -403,7 +403,15 @@ TEST(ExplainTruth, APartFarAheadInTheWholeIsAskedForAlone) {
   const Requests all = origin.requests();
   compare_range(facts.at("next").at("range").as_object(), response,
                 Requests(all.begin() + before, all.end()), response.head);
+  // The fetch of the whole goes on: others join it for their part.
+  const auto joined = facts_of(proxy, "GET", "/a", near);
+  EXPECT_EQ(joined.at("next").at("joins"), true);
+  EXPECT_EQ(joined.at("next").at("range").at("asks_for"), "whole");
+  const auto client = ask(proxy, "/a", near);
+  ASSERT_TRUE(collapsed(proxy, 1));
   origin.release();
+  EXPECT_EQ(client->read_response().body, body.substr(1, 2));
+  EXPECT_EQ(origin.requests().size(), all.size());
 }
 
 TEST(ExplainTruth, AConfiguredStaleIfErrorIsTold) {

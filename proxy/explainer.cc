@@ -39,7 +39,7 @@ Situation Explainer::look(Request request) const {
   auto object = look_for(primary, s);
   if (object && object->is_vary_marker) {
     s.vary = object->head->facts.vary;
-    const auto marker = std::move(object);
+    const auto marker = std::exchange(object, nullptr);
     s.key = cache_.variant_key(primary, *marker, s.request.fields);
     if (cache::may_have(*marker, s.key.fingerprint())) object = look_for(s.key, s);
     const auto in_language = cache_.variant_by_language(primary, *marker, s.request.fields);

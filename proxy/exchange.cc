@@ -23,12 +23,6 @@ using cache::CacheKey;
 /// How often a request looks for an answer.
 constexpr int kTurns = 3;
 
-/// So far ahead of what has come may a part of a stream lie that a client waits for: a second or
-/// less of most origins.
-constexpr std::uint64_t kRangeReachBytes = 8U << 20;
-/// The same where what is passed over is kept by nobody: about what a second request costs.
-constexpr std::uint64_t kPassingReachBytes = 256U << 10;
-
 }  // namespace
 
 Exchange::Exchange(WorkerServices& services, const Request& request, BodySource& body,
@@ -503,36 +497,29 @@ bool Exchange::is_origin_spared(const Found& found) const {
 }
 
 bool Exchange::may_stand_in(const Found& found) const {
-  const cache::ObjectHead& head = *found.head();
-  const auto configured =
-      std::chrono::duration_cast<Seconds>(services_.sites.stale_if_error(request_.host));
-  return policy::may_serve_on_error(facts_, head.facts, head.times, kHeuristic, configured, now_);
+  return proxy::may_stand_in(facts_, *found.head(), services_.sites.stale_if_error(request_.host),
+                             now_);
 }
 
-/// Whether a Range request that the cache cannot answer asks the origin for the whole: where that
-/// would be admitted (its second sighting), is being fetched already, or was stored and is stale.
 bool Exchange::fetches_whole(const Found& found) const {
-  if (range_alone_) return false;
-  return found || admission::admits(services_.cache.peek(found.key)) ||
-         services_.flights.contains(found.key.fingerprint());
+  return !range_alone_ && proxy::fetches_whole({.is_stored = static_cast<bool>(found),
+                                                .verdict = services_.cache.peek(found.key),
+                                                .is_being_fetched = services_.flights.contains(
+                                                    found.key.fingerprint())});
 }
 
-/// Whether what the request's Range asks for comes soon in a stream of the whole. A client that
-/// jumps far ahead is not made to wait for what lies between, least of all where nobody keeps it.
-/// Of unknown length, the client gets the whole.
+/// Whether what the request's Range asks for comes soon in a stream of the whole. Of unknown
+/// length, the client gets the whole.
 bool Exchange::is_in_reach(const FlightReader& reader) const {
   const cache::ObjectHead& head = *reader.head();
   if (!wants_parts_of(head) || !reader.content_length()) return true;
   const Selection parts = select_parts(request_.fields, head, *reader.content_length());
   const std::uint64_t reach_bytes = reader.kept() ? kRangeReachBytes : kPassingReachBytes;
-  return parts.ranges.empty() ||
-         (parts.is_ascending() &&
-          parts.ranges.front().first <= reader.received_bytes() + reach_bytes);
+  return proxy::is_in_reach(parts, reader.received_bytes() + reach_bytes);
 }
 
-/// A Range counts for GET alone (RFC 9110 14.2), and there are parts of a 200 only.
 bool Exchange::wants_parts_of(const cache::ObjectHead& head) const {
-  return facts_.has_range && facts_.method == policy::Method::Get && head.status == 200;
+  return proxy::wants_parts_of(facts_, head);
 }
 
 void Exchange::begin(const ResponseSink::Head& head) {

@@ -15,11 +15,11 @@ constexpr std::string_view kAllow =
 }  // namespace
 
 net::awaitable<bool> Exchange::answer_here() {
+  const OwnAnswer why = own_answer(request_);
+  if (why == OwnAnswer::None) co_return false;
   const bool is_trace = request_.method == "TRACE";
-  const bool is_trace_with_body = is_trace && request_.has_body();  // RFC 9110 9.3.8: it has none
-  if (!is_trace_with_body && max_forwards(request_) != 0U) co_return false;
-
-  detail_ = is_trace_with_body ? "trace-body" : "max-forwards";
+  const bool is_trace_with_body = why == OwnAnswer::TraceBody;
+  detail_ = to_string(why);
   std::string patched = "Cache-Control: no-store\r\nCache-Status: secondsight; detail=";
   patched.append(detail_).append("\r\n");
   std::string line = "HTTP/1.1 200 OK\r\n";

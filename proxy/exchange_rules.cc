@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "cache/cache.h"
 #include "cache/policy/freshness.h"
 #include "cache/policy/hop_by_hop.h"
 #include "cache/policy/list.h"
@@ -65,6 +66,16 @@ std::optional<std::uint64_t> max_forwards(const Request& request) {
     limit = value;
   }
   return limit;
+}
+
+OwnAnswer own_answer(const Request& request) {
+  if (request.method == "TRACE" && request.has_body()) return OwnAnswer::TraceBody;
+  return max_forwards(request) == 0U ? OwnAnswer::MaxForwards : OwnAnswer::None;
+}
+
+std::string_view to_string(OwnAnswer answer) noexcept {
+  constexpr std::array<std::string_view, 3> kWords{"", "trace-body", "max-forwards"};
+  return kWords[static_cast<std::size_t>(answer)];
 }
 
 std::string traced_head(const Request& request) {
@@ -182,6 +193,33 @@ bool may_revalidate_behind(const policy::RequestFacts& request, bool has_body) n
 bool is_sharable(const policy::RequestFacts& request, bool has_body) noexcept {
   return request.method == policy::Method::Get && !request.has_conditions && !request.no_cache &&
          !request.no_store && !request.has_authorization && !has_body;
+}
+
+bool may_stand_in(const policy::RequestFacts& request, const cache::ObjectHead& stored,
+                  std::chrono::milliseconds configured, WallTime now) {
+  return policy::may_serve_on_error(request, stored.facts, stored.times, kHeuristic,
+                                    std::chrono::duration_cast<Seconds>(configured), now);
+}
+
+std::vector<std::string> tags_to_name(const std::vector<cache::TaggedVariant>& variants) {
+  std::vector<std::string> tags;
+  for (const auto& variant : variants)
+    if (std::find(tags.begin(), tags.end(), variant.etag) == tags.end())
+      tags.push_back(variant.etag);
+  return tags;
+}
+
+bool wants_parts_of(const policy::RequestFacts& request, const cache::ObjectHead& head) noexcept {
+  return request.has_range && request.method == policy::Method::Get && head.status == 200;
+}
+
+bool fetches_whole(const KeyState& key) noexcept {
+  return key.is_stored || admission::admits(key.verdict) || key.is_being_fetched;
+}
+
+bool is_in_reach(const Selection& parts, std::uint64_t reach_bytes) {
+  return parts.ranges.empty() ||
+         (parts.is_ascending() && parts.ranges.front().first <= reach_bytes);
 }
 
 }  // namespace secondsight::proxy

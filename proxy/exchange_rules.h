@@ -3,13 +3,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "admission/admission_policy.h"
 #include "cache/object.h"
 #include "cache/policy/facts.h"
 #include "cache/policy/fields.h"
 #include "config/clock.h"
 #include "proxy/request.h"
 #include "proxy/response.h"
+#include "proxy/selection.h"
+
+namespace secondsight::cache {
+struct TaggedVariant;
+}
 
 namespace secondsight::proxy {
 
@@ -35,6 +42,15 @@ bool is_agreed(const cache::policy::FieldBlock& fields, std::string_view protoco
 /// How many more proxies an OPTIONS or TRACE may pass; empty: no limit, or one that cannot be read.
 /// Other methods have none. RFC 9110 7.6.2.
 std::optional<std::uint64_t> max_forwards(const Request& request);
+/// Why a request that is passed on goes no further than here, and is answered at once.
+enum class OwnAnswer : std::uint8_t {
+  None,         // it goes on
+  TraceBody,    // 400: a TRACE has none. RFC 9110 9.3.8
+  MaxForwards,  // 200: it may pass no more proxies. RFC 9110 7.6.2
+};
+OwnAnswer own_answer(const Request& request);
+/// The detail of Cache-Status; empty for None.
+std::string_view to_string(OwnAnswer) noexcept;
 /// The head as it came, for who sent it: without fields that carry credentials or the like. RFC
 /// 9110 9.3.8.
 std::string traced_head(const Request& request);
@@ -74,5 +90,38 @@ bool may_revalidate_behind(const cache::policy::RequestFacts& request, bool has_
 /// Whether others may be answered by what this request fetches, and it by what others fetch. A
 /// Range request only when it fetches the whole.
 bool is_sharable(const cache::policy::RequestFacts& request, bool has_body) noexcept;
+
+/// May the stored response answer for an origin that fails, or is spared because it did? RFC 5861
+/// 4.
+bool may_stand_in(const cache::policy::RequestFacts& request, const cache::ObjectHead& stored,
+                  std::chrono::milliseconds configured, WallTime now);
+
+/// The entity tags that a request without a stored variant of its own names to the origin: each
+/// once. RFC 9111 4.3.1.
+std::vector<std::string> tags_to_name(const std::vector<cache::TaggedVariant>& variants);
+
+/// Whether this request gets parts of a response with that head: a Range counts for GET alone (RFC
+/// 9110 14.2), and there are parts of a 200 only.
+bool wants_parts_of(const cache::policy::RequestFacts& request,
+                    const cache::ObjectHead& head) noexcept;
+
+/// What is known of a key beside its response.
+struct KeyState {
+  bool is_stored = false;  // and stale, or refused by the request
+  admission::Verdict verdict = admission::Verdict::FirstSighting;
+  bool is_being_fetched = false;
+};
+/// Whether a Range request that the cache cannot answer asks the origin for the whole: where that
+/// would be admitted (its second sighting), is being fetched already, or was stored and is stale.
+bool fetches_whole(const KeyState& key) noexcept;
+
+/// So far ahead of what has come may a part of a stream lie that a client waits for: a second or
+/// less of most origins.
+inline constexpr std::uint64_t kRangeReachBytes = 8U << 20;
+/// The same where what is passed over is kept by nobody: about what a second request costs.
+inline constexpr std::uint64_t kPassingReachBytes = 256U << 10;
+/// Whether these parts of a stream come soon, the first of them by `reach_bytes`. A client that
+/// jumps far ahead is not made to wait for what lies between.
+bool is_in_reach(const Selection& parts, std::uint64_t reach_bytes);
 
 }  // namespace secondsight::proxy

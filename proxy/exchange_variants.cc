@@ -9,6 +9,7 @@
 #include "cache/policy/validation.h"
 #include "cache/variants.h"
 #include "proxy/exchange.h"
+#include "proxy/exchange_rules.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -63,12 +64,8 @@ net::awaitable<void> Exchange::look_on_disk(Found& found) {
 /// would send to this one. RFC 9111 4.3.1.
 void Exchange::plan_choice(FlightPlan& plan, const Found& found) const {
   if (!found.marker || !asks_about_variants_) return;
-  std::vector<std::string> tags;
-  for (auto& variant :
-       services_.cache.tagged_variants(plan.primary, *found.marker, request_.fields)) {
-    if (std::find(tags.begin(), tags.end(), variant.etag) == tags.end())
-      tags.push_back(std::move(variant.etag));
-  }
+  const auto tags =
+      tags_to_name(services_.cache.tagged_variants(plan.primary, *found.marker, request_.fields));
   if (tags.empty()) return;
   std::string list;
   for (const std::string& tag : tags) list.append(list.empty() ? "" : ", ").append(tag);

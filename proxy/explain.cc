@@ -7,10 +7,12 @@
 
 #include "cache/policy/freshness.h"
 #include "cache/policy/http_date.h"
+#include "cache/policy/preferences.h"
 #include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
 #include "config/units.h"
 #include "proxy/exchange_rules.h"
+#include "proxy/explain_range.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -90,7 +92,11 @@ class Account {
   explicit Account(const Situation& situation)
       : s_(situation),
         asked_(policy::read_facts(s_.request.method, s_.request.fields)),
-        decision_(decide(asked_, s_.head.get(), !s_.vary.empty(), s_.now)) {}
+        decision_(decide(asked_, s_.head.get(), !s_.vary.empty(), s_.now)),
+        protocols_(upgrade_protocols(s_.request)),
+        own_answer_(own_answer(s_.request)),
+        is_spared_(decision_.step == Step::Ask && s_.head && s_.is_failing &&
+                   may_stand_in(asked_, *s_.head, s_.configured_stale_if_error, s_.now)) {}
 
   Explanation run() {
     tell_request();
@@ -127,8 +133,18 @@ class Account {
       fields.push_back(json::object{{"name", name}, {"value", nullptr}});
       if (value) fields.back().as_object()["value"] = *value;
     }
-    out_.facts["variant"] = json::object{{"fields", std::move(fields)}, {"key", s_.key.text()}};
+    out_.facts["variant"] = json::object{{"fields", std::move(fields)},
+                                         {"key", s_.key.text()},
+                                         {"listed", s_.variants},
+                                         {"is_by_language", s_.is_by_language}};
     word("variant", variant_text());
+    std::string text = std::to_string(s_.variants) + " listed";
+    if (s_.is_by_language) {
+      text += "; none for these values, but one in " +
+              policy::preferred_language(s_.request.fields).value_or("another") +
+              ", the language preferred to all others";
+    }
+    word("variants", text);
   }
 
   /// "accept-language: de; accept-encoding: (none)"
@@ -184,16 +200,21 @@ class Account {
     const auto source = policy::lifetime_source(head.facts);
     const std::string until = policy::format_http_date(s_.now + left);
     const bool is_fresh = left > Seconds{0};
-    out_.facts["freshness"] = json::object{{"age_seconds", age.count()},
-                                           {"lifetime_seconds", lifetime.count()},
-                                           {"lifetime_from", policy::to_string(source)},
-                                           {"is_fresh", is_fresh},
-                                           {"seconds_left", left.count()},
-                                           {"fresh_until", until}};
+    out_.facts["freshness"] =
+        json::object{{"age_seconds", age.count()},
+                     {"lifetime_seconds", lifetime.count()},
+                     {"lifetime_from", policy::to_string(source)},
+                     {"directives_from", policy::to_string(head.facts.source)},
+                     {"is_fresh", is_fresh},
+                     {"seconds_left", left.count()},
+                     {"fresh_until", until}};
     const bool has_source = source != policy::LifetimeSource::None;
+    const bool is_targeted = head.facts.source != policy::DirectiveSource::CacheControl;
     word("age", text_of(age) + " of " + text_of(lifetime) + " (" +
                     (has_source ? std::string(policy::to_string(source)) : "no lifetime given") +
-                    ")");
+                    (is_targeted ? ", as " + std::string(policy::to_string(head.facts.source)) +
+                                       " alone decides)"
+                                 : ")"));
     word("fresh", is_fresh ? "until " + until + ", " + text_of(left) + " left"
                            : "no: stale since " + until + ", for " + text_of(-left));
   }
@@ -207,16 +228,24 @@ class Account {
     const auto use_from = s_.now + left;  // of something stale
     const auto unasked =
         last_second(use_from, [&](WallTime time) { return use_at(time) != policy::Use::Validate; });
-    const auto on_error = last_second(use_from, [&](WallTime time) {
-      return policy::may_serve_on_error(asked_, head.facts, head.times, kHeuristic,
-                                        s_.configured_stale_if_error, time);
-    });
+    const auto on_error_within = [&](Seconds configured) {
+      return last_second(use_from, [&, configured](WallTime time) {
+        return may_stand_in(asked_, head, configured, time);
+      });
+    };
+    const auto on_error = on_error_within(s_.configured_stale_if_error);
+    const bool is_configured = on_error != on_error_within(Seconds{0});
     std::string veto(policy::stale_veto(head.facts.directives));
     if (veto.empty() && asked_.no_cache) veto = "the request's no-cache";
-    json::object stale{
-        {"without_waiting", nullptr}, {"on_error", nullptr}, {"forbidden_by", nullptr}};
+    json::object stale{{"without_waiting", nullptr},
+                       {"on_error", nullptr},
+                       {"forbidden_by", nullptr},
+                       {"configured_seconds", s_.configured_stale_if_error.count()},
+                       {"is_by_configuration", is_configured},
+                       {"is_origin_failing", s_.is_failing}};
     std::vector<std::string> uses;
-    const auto tell = [&](const char* name, const char* when, std::optional<std::int64_t> seconds) {
+    const auto tell = [&](const char* name, const std::string& when,
+                          std::optional<std::int64_t> seconds) {
       if (!seconds) return;
       const bool ends = *seconds + 1 < kForEver;
       const std::string until = policy::format_http_date(use_from + Seconds{*seconds});
@@ -225,7 +254,11 @@ class Account {
       uses.push_back(ends ? "until " + until + when : std::string("for ever") + when);
     };
     tell("without_waiting", ", without waiting for the origin", unasked);
-    tell("on_error", ", if the origin fails", on_error);
+    tell("on_error",
+         is_configured ? ", if the origin fails (configured stale_if_error of " +
+                             text_of(s_.configured_stale_if_error) + ")"
+                       : std::string(", if the origin fails"),
+         on_error);
     if (!veto.empty()) stale["forbidden_by"] = veto;
     out_.facts["stale_use"] = std::move(stale);
     if (uses.empty()) {
@@ -233,6 +266,7 @@ class Account {
                                      : "none: " + veto + " forbids it");
     }
     for (std::string& use : uses) word("stale use", std::move(use));
+    if (s_.is_failing) word("origin", "it failed for this key a moment ago");
   }
 
   void tell_filter() {
@@ -256,9 +290,34 @@ class Account {
   }
 
   void tell_next() {
-    json::object next{{"action", nullptr},    {"forward", nullptr},          {"detail", nullptr},
-                      {"because", because()}, {"validators", json::array{}}, {"joins", false},
+    json::object next{{"action", nullptr},
+                      {"forward", nullptr},
+                      {"detail", nullptr},
+                      {"because", because()},
+                      {"validators", json::array{}},
+                      {"names_tags", json::array{}},
+                      {"range", nullptr},
+                      {"joins", false},
                       {"keeps", nullptr}};
+    std::string then;
+    if (!protocols_.empty()) {
+      next["action"] = "upgrade";
+      next["forward"] = to_string(Forward::Bypass);
+      word("next", "passed to the origin as an upgrade to " + protocols_);
+      then = "nothing of it touches the cache, whether the origin agrees or not";
+    } else if (is_spared_) {
+      then = tell_hit(next);
+    } else {
+      then = tell_step(next);
+    }
+    if (asked_.has_range && asked_.method == policy::Method::Head && protocols_.empty())
+      word("range", "ignored: it counts for GET alone");
+    word("because", because());
+    if (!then.empty()) word("then", then);
+    out_.facts["next"] = std::move(next);
+  }
+
+  std::string tell_step(json::object& next) {
     std::string then;
     switch (decision_.step) {
       case Step::Serve:
@@ -273,6 +332,13 @@ class Account {
         word("next", "504: the origin may not be asked");
         break;
       case Step::PassOn:
+        if (own_answer_ != OwnAnswer::None) {
+          next["action"] = "answer-here";
+          next["detail"] = to_string(own_answer_);
+          word("next", own_answer_ == OwnAnswer::TraceBody ? "400, without asking the origin"
+                                                           : "200, without asking the origin");
+          break;
+        }
         next["action"] = "pass-on";
         next["forward"] = to_string(decision_.forward);
         word("next", "passed on to the origin");
@@ -280,22 +346,29 @@ class Account {
           then = "a success makes the cache forget this URL";
         break;
     }
-    word("because", because());
-    if (!then.empty()) word("then", then);
-    out_.facts["next"] = std::move(next);
+    return then;
   }
+
+  void tell_range(json::object& next, RangeStory story) {
+    next["range"] = std::move(story.facts);
+    word("range", std::move(story.words));
+  }
+  bool has_get_range() const { return asked_.has_range && asked_.method == policy::Method::Get; }
 
   std::string tell_hit(json::object& next) {
     const bool is_stale_hit = decision_.step == Step::ServeStaleAndRevalidate;
-    next["action"] = is_stale_hit ? "stale-hit" : "hit";
-    next["detail"] = to_string(s_.served_from_memory ? Detail::Memory : Detail::Disk);
+    next["action"] = is_stale_hit || is_spared_ ? "stale-hit" : "hit";
+    next["detail"] = is_spared_ ? "stale-if-error"
+                                : to_string(s_.served_from_memory ? Detail::Memory : Detail::Disk);
     const bool is_304 = s_.head->status == 200 &&
                         policy::is_not_modified(s_.request.fields, s_.head->facts, s_.head->times);
-    std::string text = is_stale_hit ? "a stale hit" : "a hit";
+    std::string text = is_stale_hit || is_spared_ ? "a stale hit" : "a hit";
     text += s_.served_from_memory ? " in memory" : " on disk";
     if (is_304) text += ", answered 304: the client has what is stored";
     word("next", text);
+    if (has_get_range()) tell_range(next, tell_range_of_hit(s_));
     std::string then;
+    if (is_spared_) then = "asks nobody: the origin is spared for a few seconds";
     if (is_stale_hit) {
       const bool revalidates = may_revalidate_behind(asked_, s_.request.has_body());
       then =
@@ -322,17 +395,34 @@ class Account {
       text = "validated with " + listed(validators) + ": ";
     }
     word("next", text.append(to_string(decision_.forward)));
-    std::string then;
-    if (s_.is_being_fetched && !s_.is_uncacheable && is_sharable(asked_, s_.request.has_body())) {
-      next["joins"] = true;
-      then = "waits for the fetch that is under way; ";
+    const bool is_shared =
+        is_sharable(asked_, s_.request.has_body()) && !s_.is_uncacheable &&
+        (!asked_.has_range || fetches_whole({.is_stored = s_.head != nullptr,
+                                             .verdict = s_.verdict,
+                                             .is_being_fetched = s_.is_being_fetched}));
+    const bool joins = is_shared && s_.is_being_fetched;
+    next["joins"] = joins;
+    if (is_shared && !joins && !s_.head && !asked_.has_range && !s_.tags.empty()) {
+      next["names_tags"] = array_of(s_.tags);
+      word("names", listed(s_.tags) + ": the origin says whether one of these variants will do");
     }
+    const bool is_part = has_get_range() && !is_shared && !validates;
+    const std::string keeping = tell_keeping(next, is_part);
+    if (has_get_range()) {
+      tell_range(next, tell_range_of_fetch(s_, asked_,
+                                           {.is_shared = is_shared,
+                                            .joins = joins,
+                                            .validates = validates,
+                                            .is_kept = next["keeps"] != "nothing"}));
+    }
+    std::string then;
+    if (joins) then = "waits for the fetch that is under way; ";
     if (validates) then += "a 304 freshens what is stored; another answer: ";
-    return then + tell_keeping(next);
+    return then + keeping;
   }
 
   /// What becomes of a response that may be kept.
-  std::string tell_keeping(json::object& next) const {
+  std::string tell_keeping(json::object& next, bool is_part) const {
     const auto storable = policy::storability(asked_, most_storable());
     if (storable != policy::Storability::Storable) {
       next["keeps"] = "nothing";
@@ -340,9 +430,10 @@ class Account {
       return storable == policy::Storability::Method ? "not kept: only the answer to a GET is"
                                                      : "not kept: the request's no-store";
     }
-    if (asked_.has_range && !s_.head) {
+    if (is_part) {
       next["keeps"] = "nothing";
-      return "a part is not kept, but it is a sighting of the whole";
+      return "a part is not kept, but it is a sighting of the whole; if the whole comes in its "
+             "place, that may be";
     }
     next["detail"] = to_string(s_.sighting);
     const bool is_written = is_admitted(s_.sighting);
@@ -370,11 +461,15 @@ class Account {
   }
 
   std::string because() const {
+    if (!protocols_.empty()) return "the request asks for another protocol";
+    if (own_answer_ == OwnAnswer::TraceBody) return "a TRACE has no body";
+    if (own_answer_ == OwnAnswer::MaxForwards) return "Max-Forwards lets it go no further";
     if (decision_.step == Step::PassOn)
       return s_.request.method + ": only GET and HEAD are answered from the cache";
     std::string text = s_.head           ? because_of_stored()
                        : s_.vary.empty() ? "nothing is stored for this URL"
                                          : "nothing is stored for this variant: " + variant_text();
+    if (is_spared_) text += "; the origin failed a moment ago, and a stale answer may stand in";
     if (decision_.step == Step::Refuse) text += "; and the request's only-if-cached";
     return text;
   }
@@ -438,6 +533,9 @@ class Account {
   const Situation& s_;
   const policy::RequestFacts asked_;
   const Decision decision_;
+  const std::string protocols_;  // that the request may be upgraded to; empty: it is not
+  const OwnAnswer own_answer_;   // of what is passed on
+  const bool is_spared_;         // what is stored answers, although the origin should be asked
   Explanation out_;
 };
 

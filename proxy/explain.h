@@ -24,8 +24,11 @@ struct Situation {
   WallTime now{};
 
   cache::CacheKey primary;
-  cache::CacheKey key;                            // the variant's, where the primary key varies
-  std::vector<std::string> vary{};                // the fields it varies with; empty: none is known
+  cache::CacheKey key;              // the variant's, where the primary key varies
+  std::vector<std::string> vary{};  // the fields it varies with; empty: none is known
+  std::size_t variants = 0;         // so many stored ones are listed
+  std::vector<std::string> tags{};  // those that a request without a variant names
+  bool is_by_language = false;      // the variant is another's, in the preferred language
   std::shared_ptr<const cache::ObjectHead> head;  // null: nothing is stored for this request
   std::uint64_t body_bytes = 0;
 
@@ -41,6 +44,7 @@ struct Situation {
   bool has_memory_tier = true;
   bool is_being_fetched = false;  // by a flight that others may join
   bool is_uncacheable = false;    // remembered as such, so that requests are not lined up
+  bool is_failing = false;        // the origin failed for this key a moment ago
 };
 
 /// An explanation twice: for programs, and for people.

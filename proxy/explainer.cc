@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cache/variants.h"
+#include "proxy/exchange_rules.h"
 #include "proxy/request_parser.h"
 
 namespace secondsight::proxy {
@@ -38,14 +39,17 @@ Situation Explainer::look(Request request) const {
   auto object = look_for(primary, s);
   if (object && object->is_vary_marker) {
     s.vary = object->head->facts.vary;
-    const auto marker = std::move(object);
+    const auto marker = std::exchange(object, nullptr);
     s.key = cache_.variant_key(primary, *marker, s.request.fields);
     if (cache::may_have(*marker, s.key.fingerprint())) object = look_for(s.key, s);
     const auto in_language = cache_.variant_by_language(primary, *marker, s.request.fields);
     if (!object && in_language) {
-      s.key = *in_language;
-      object = look_for(s.key, s);
+      object = look_for(*in_language, s);
+      s.is_by_language = object != nullptr;
+      if (object) s.key = *in_language;
     }
+    s.variants = cache::variants_of(*marker).size();
+    s.tags = tags_to_name(cache_.tagged_variants(primary, *marker, s.request.fields));
   }
   if (object && !object->is_vary_marker) {
     s.head = object->head;
@@ -59,6 +63,7 @@ Situation Explainer::look(Request request) const {
   s.has_memory_tier = settings_.cache.memory_bytes > 0;
   s.is_being_fetched = flights_.contains(s.key.fingerprint());
   s.is_uncacheable = flights_.is_uncacheable(primary.fingerprint(), clock_.steady());
+  s.is_failing = flights_.is_failing(s.key.fingerprint(), clock_.steady());
   return s;
 }
 

@@ -212,6 +212,12 @@ std::string_view to_string(LifetimeSource source) noexcept {
   return kWords[static_cast<std::size_t>(source)];
 }
 
+std::string_view to_string(DirectiveSource source) noexcept {
+  constexpr std::array<std::string_view, 3> kNames = {"Cache-Control", "Surrogate-Control",
+                                                      "CDN-Cache-Control"};
+  return kNames[static_cast<std::size_t>(source)];
+}
+
 std::string_view stale_veto(const ResponseDirectives& d) noexcept {
   if (d.no_cache) return "no-cache";
   if (d.must_revalidate) return "must-revalidate";

@@ -45,6 +45,9 @@ LifetimeSource lifetime_source(const ResponseFacts&) noexcept;
 /// "s-maxage", "max-age", "expires", "heuristic", "none".
 std::string_view to_string(LifetimeSource) noexcept;
 
+/// The field's name: "CDN-Cache-Control", "Surrogate-Control", "Cache-Control".
+std::string_view to_string(DirectiveSource) noexcept;
+
 /// Age at `now`, never negative even when `now` runs behind the stored times. RFC 9111 4.2.3.
 Seconds current_age(const ResponseFacts&, const ExchangeTimes&, WallTime now);
 

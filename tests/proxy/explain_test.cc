@@ -264,7 +264,20 @@ const std::vector<Row>& rows() {
        .keeps = "nothing",
        .next = "fetched from the origin: uri-miss",
        .because = "nothing is stored for this URL",
-       .then = "a part is not kept, but it is a sighting of the whole"},
+       .then = "a part is not kept, but it is a sighting of the whole; if the whole comes in its "
+               "place, that may be"},
+      {.request = "Range: bytes=0-1\r\n",
+       .action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "disk",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = "written to disk as it comes, if it may be kept: it is a repeat",
+       .change =
+           [](Situation& s) {
+             s.verdict = Verdict::Repeat;
+             s.sighting = Detail::Repeat;
+           }},
       {.request = "Accept-Language: de\r\n",
        .action = "fetch",
        .forward = "vary-miss",
@@ -277,6 +290,31 @@ const std::vector<Row>& rows() {
            [](Situation& s) {
              s.vary = {"accept-encoding", "accept-language"};
            }},
+      // The origin failed a moment ago.
+      {.response = kFresh,
+       .age = 70,
+       .action = "stale-hit",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "a stale hit on disk",
+       .because = "stale for 10s; the origin failed a moment ago, and a stale answer may stand in",
+       .then = "asks nobody: the origin is spared for a few seconds",
+       .change =
+           [](Situation& s) {
+             s.served_from_memory = false;
+             s.is_failing = true;
+             s.configured_stale_if_error = Seconds{60};
+           }},
+      {.response = kFresh,
+       .age = 70,
+       .action = "validate",
+       .forward = "stale",
+       .keeps = "memory",
+       .next = "validated with If-None-Match: \"v1\": stale",
+       .because = "stale for 10s",
+       .then = "a 304 freshens what is stored; another answer: kept in memory only, if it may be "
+               "kept: it is a first sighting",
+       .change = [](Situation& s) { s.is_failing = true; }},
       // Neither.
       {.request = "Cache-Control: only-if-cached\r\n",
        .action = "refuse",
@@ -298,6 +336,32 @@ const std::vector<Row>& rows() {
        .next = "passed on to the origin",
        .because = "OPTIONS: only GET and HEAD are answered from the cache",
        .change = [](Situation& s) { s.request.method = "OPTIONS"; }},
+      {.request = "Max-Forwards: 0\r\n",
+       .action = "answer-here",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "200, without asking the origin",
+       .because = "Max-Forwards lets it go no further",
+       .change = [](Situation& s) { s.request.method = "OPTIONS"; }},
+      {.action = "answer-here",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "400, without asking the origin",
+       .because = "a TRACE has no body",
+       .change =
+           [](Situation& s) {
+             s.request.method = "TRACE";
+             s.request.content_length = 1;
+           }},
+      {.request = "Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n",
+       .response = kFresh,
+       .action = "upgrade",
+       .forward = "bypass",
+       .keeps = nullptr,
+       .next = "passed to the origin as an upgrade to websocket",
+       .because = "the request asks for another protocol",
+       .then = "nothing of it touches the cache, whether the origin agrees or not",
+       .change = [](Situation& s) { s.request.has_upgrade = true; }},
   };
   return all;
 }
@@ -355,6 +419,14 @@ TEST(Explain, HowFreshAndHowLongStale) {
            Fresh{"Cache-Control: max-stale\r\n", kNoTag, 10, "10s of 1m (max-age)",
                  "until Sun, 06 Nov 1994 08:50:37 GMT, 50s left",
                  "for ever, without waiting for the origin"},
+           Fresh{"", "CDN-Cache-Control: max-age=60\r\nCache-Control: max-age=5\r\n", 10,
+                 "10s of 1m (max-age, as CDN-Cache-Control alone decides)",
+                 "until Sun, 06 Nov 1994 08:50:37 GMT, 50s left",
+                 "none: no directive of either side allows it (any more)"},
+           Fresh{"", "Surrogate-Control: max-age=0\r\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\r\n",
+                 10, "10s of 0s (max-age, as Surrogate-Control alone decides)",
+                 "no: stale since Sun, 06 Nov 1994 08:49:37 GMT, for 10s",
+                 "none: no directive of either side allows it (any more)"},
            Fresh{"Cache-Control: no-cache\r\n",
                  "Cache-Control: max-age=60, stale-while-revalidate=30\r\n", 10,
                  "10s of 1m (max-age)", "until Sun, 06 Nov 1994 08:50:37 GMT, 50s left",
@@ -365,6 +437,166 @@ TEST(Explain, HowFreshAndHowLongStale) {
     EXPECT_EQ(words_of(explanation, "fresh"), row.fresh) << row.response;
     EXPECT_EQ(words_of(explanation, "stale use"), row.stale_use) << row.response;
   }
+}
+
+TEST(Explain, AStaleUseByConfigurationSaysSo) {
+  Situation s = situation("", kFresh, 10);
+  s.configured_stale_if_error = Seconds{300};
+  EXPECT_EQ(words_of(explain(s), "stale use"),
+            "until Sun, 06 Nov 1994 08:55:37 GMT, if the origin fails (configured stale_if_error "
+            "of 5m)");
+  EXPECT_EQ(words_of(explain(s), "origin"), "");
+  s.is_failing = true;
+  EXPECT_EQ(words_of(explain(s), "origin"), "it failed for this key a moment ago");
+  s = situation("", "Cache-Control: max-age=60, stale-if-error=9\r\n", 10);
+  s.configured_stale_if_error = Seconds{300};
+  EXPECT_EQ(words_of(explain(s), "stale use"),
+            "until Sun, 06 Nov 1994 08:50:46 GMT, if the origin fails")
+      << "the response's own word counts";
+}
+
+TEST(Explain, Variants) {
+  Situation s = situation("Accept-Language: de\r\n", "", 0);
+  s.vary = {"accept-language"};
+  s.variants = 3;
+  s.tags = {"\"a\"", "W/\"b\""};
+  EXPECT_EQ(words_of(explain(s), "variants"), "3 listed");
+  EXPECT_EQ(words_of(explain(s), "names"),
+            "\"a\", W/\"b\": the origin says whether one of these variants will do");
+  for (const Change& change :
+       {Change([](Situation& t) { t.is_being_fetched = true; }),
+        Change([](Situation& t) { t.is_uncacheable = true; }),
+        Change([](Situation& t) { t.tags.clear(); }), Change([](Situation& t) {
+          t.request.fields = fields("Range: bytes=0-1\r\n");
+          t.verdict = Verdict::Repeat;
+        }),
+        Change([](Situation& t) { t.request.fields = fields("Authorization: x\r\n"); })}) {
+    Situation changed = s;
+    change(changed);
+    EXPECT_EQ(words_of(explain(changed), "names"), "");
+    EXPECT_EQ(explain(changed).facts.at("next").at("names_tags").as_array().size(), 0U);
+  }
+  s = situation("Accept-Language: de, en;q=0.1\r\n", kFresh, 0);
+  s.vary = {"accept-language"};
+  s.variants = 1;
+  s.is_by_language = true;
+  EXPECT_EQ(words_of(explain(s), "variants"),
+            "1 listed; none for these values, but one in de, the language preferred to all others");
+}
+
+TEST(Explain, WhatARangeGets) {
+  struct Part {
+    const char* request;
+    const char* response;
+    int age;
+    const char* range;
+    const char* asks_for;  // null: nobody
+    Change change = {};
+  };
+  const Change on_repeat = [](Situation& s) {
+    s.verdict = Verdict::Repeat;
+    s.sighting = Detail::Repeat;
+  };
+  constexpr const char* kAsItComes =
+      "the whole is asked for, and this part served from it as it comes; alone if it begins more "
+      "than 8 MiB ahead";
+  for (const Part& row : {
+           // Of what is stored: 1000 bytes.
+           Part{"Range: bytes=0-9\r\n", kFresh, 1, "206: bytes 0-9 of 1000", nullptr},
+           Part{"Range: bytes=-5\r\n", kFresh, 1, "206: bytes 995-999 of 1000", nullptr},
+           Part{"Range: bytes=500-,0-9\r\n", kFresh, 1, "206 multipart: bytes 500-999, 0-9 of 1000",
+                nullptr},
+           Part{"Range: bytes=1000-\r\n", kFresh, 1,
+                "416: nothing of it lies within the 1000 bytes", nullptr},
+           Part{"Range: lines=1-2\r\n", kFresh, 1,
+                "200, the whole: a Range like this one is not served in parts", nullptr},
+           Part{"Range: bytes=0-9\r\nIf-Range: \"v2\"\r\n", kFresh, 1,
+                "200, the whole: If-Range names another version than the stored one", nullptr},
+           Part{"Range: bytes=0-9\r\nIf-Range: \"v1\"\r\n", kFresh, 1, "206: bytes 0-9 of 1000",
+                nullptr},
+           Part{"Range: bytes=0-9\r\nIf-None-Match: \"v1\"\r\n", kFresh, 1,
+                "none of it: answered 304", nullptr},
+           Part{"Range: bytes=0-9\r\n", kFresh, 1, "404, the whole: there are parts of a 200 only",
+                nullptr,
+                [](Situation& s) {
+                  auto head = std::make_shared<cache::ObjectHead>(*s.head);
+                  head->status = 404;
+                  s.head = std::move(head);
+                }},
+           Part{"Range: bytes=0-9\r\n", kFresh, 1, "ignored: it counts for GET alone", nullptr,
+                [](Situation& s) { s.request.method = "HEAD"; }},
+           Part{"Range: bytes=0-9\r\n", kFresh, 1, "", nullptr,
+                [](Situation& s) { s.request.method = "POST"; }},
+           // Of what is stale.
+           Part{"Range: bytes=0-9\r\n", kFresh, 70,
+                "validated without it; of what is stored: 206: bytes 0-9 of 1000", "whole"},
+           Part{"Range: bytes=0-9\r\n", kNoTag, 70, kAsItComes, "whole"},
+           Part{"Range: bytes=0-9\r\nAuthorization: x\r\n", kNoTag, 70,
+                "the origin is asked for that part alone: what this request gets is for it alone",
+                "part"},
+           // Of what is not stored.
+           Part{"Range: bytes=0-9\r\n", "", 0,
+                "the origin is asked for that part alone: the whole is fetched for a part at its "
+                "second sighting",
+                "part"},
+           Part{"Range: bytes=0-9\r\n", "", 0,
+                "the origin is asked for that part alone: the policy writes nothing", "part",
+                [](Situation& s) { s.verdict = Verdict::Never; }},
+           Part{"Range: bytes=0-9\r\n", "", 0,
+                "the origin is asked for that part alone: the whole was uncacheable lately", "part",
+                [](Situation& s) {
+                  s.verdict = Verdict::Repeat;
+                  s.is_uncacheable = true;
+                }},
+           Part{"Range: bytes=0-9\r\n", "", 0, kAsItComes, "whole", on_repeat},
+           Part{"Range: bytes=0-9\r\n", "", 0, kAsItComes, "whole",
+                [](Situation& s) { s.is_being_fetched = true; }},
+           Part{"Range: bytes=-9\r\n", "", 0, kAsItComes, "whole", on_repeat},
+           Part{"Range: bytes=8388608-8388609\r\n", "", 0, kAsItComes, "whole", on_repeat},
+           Part{"Range: bytes=8388609-8388609\r\n", "", 0,
+                "the whole is asked for, and this part alone behind it: it begins more than 8 MiB "
+                "ahead of what has come",
+                "whole-then-part", on_repeat},
+           Part{"Range: bytes=8388609-8388609\r\nIf-Range: \"v1\"\r\n", "", 0, kAsItComes, "whole",
+                on_repeat},
+           Part{"Range: bytes=8388609-8388609\r\n", "", 0, kAsItComes, "whole",
+                [](Situation& s) { s.is_being_fetched = true; }},
+           Part{"Range: bytes=500-,0-9\r\n", "", 0,
+                "the whole is asked for, and this part alone behind it: it is several in another "
+                "order than the body",
+                "whole-then-part", on_repeat},
+           Part{
+               "Range: bytes=262145-\r\n", "", 0,
+               "the whole is asked for, and this part alone behind it: it begins more than 256 KiB "
+               "ahead of what has come",
+               "whole-then-part",
+               [](Situation& s) {
+                 s.has_memory_tier = false;
+                 s.verdict = Verdict::Repeat;
+                 s.sighting = Detail::NoDisk;
+               }},
+       }) {
+    Situation s = situation(row.request, row.response, row.age);
+    s.body_bytes = 1000;
+    if (row.change) row.change(s);
+    const Explanation explanation = explain(s);
+    const auto* range = explanation.facts.at("next").at("range").if_object();
+    EXPECT_EQ(words_of(explanation, "range"), row.range) << row.request;
+    if (row.asks_for != nullptr) {
+      ASSERT_NE(range, nullptr) << row.request;
+      EXPECT_EQ(range->at("asks_for"), row.asks_for) << row.request << row.range;
+    } else if (range != nullptr) {
+      EXPECT_TRUE(range->at("asks_for").is_null()) << row.request;
+    }
+  }
+  const Explanation parts = [] {
+    Situation s = situation("Range: bytes=500-,0-9\r\n", kFresh, 1);
+    s.body_bytes = 1000;
+    return explain(s);
+  }();
+  EXPECT_EQ(boost::json::serialize(parts.facts.at("next").at("range")),
+            R"({"status":206,"parts":[{"first":500,"last":999},{"first":0,"last":9}],)"
+            R"("complete_bytes":1000,"asks_for":null})");
 }
 
 TEST(Explain, WhereItIsAndWhatTheFilterSays) {
@@ -394,20 +626,22 @@ TEST(Explain, WhereItIsAndWhatTheFilterSays) {
 TEST(Explain, FactsHaveStableNames) {
   Situation s = situation("Accept-Language: d\xff\r\n", kFresh, 10);
   s.vary = {"accept-language", "cookie"};
+  s.variants = 2;
   EXPECT_EQ(
       boost::json::serialize(explain(s).facts),
       R"({"method":"GET","url":"http://a.test/b","key":"http://a.test/b",)"
       R"("variant":{"fields":[{"name":"accept-language","value":"d\\xff"},)"
-      R"({"name":"cookie","value":null}],"key":"http://a.test/b"},)"
-      R"("stored":true,"object":{"status":200,"reason":"OK","entity_tag":"\"v1\"",)"
+      R"({"name":"cookie","value":null}],"key":"http://a.test/b",)"
+      R"("listed":2,"is_by_language":false},"stored":true,"object":{"status":200,"reason":"OK","entity_tag":"\"v1\"",)"
       R"("last_modified":null,"body_bytes":5,"in_memory":true,"on_its_way_to_disk":false,)"
       R"("on_disk":false},"freshness":{"age_seconds":10,"lifetime_seconds":60,)"
-      R"("lifetime_from":"max-age","is_fresh":true,"seconds_left":50,)"
+      R"("lifetime_from":"max-age","directives_from":"Cache-Control","is_fresh":true,"seconds_left":50,)"
       R"("fresh_until":"Sun, 06 Nov 1994 08:50:37 GMT"},)"
-      R"("stale_use":{"without_waiting":null,"on_error":null,"forbidden_by":null},)"
+      R"("stale_use":{"without_waiting":null,"on_error":null,"forbidden_by":null,)"
+      R"("configured_seconds":0,"is_by_configuration":false,"is_origin_failing":false},)"
       R"("filter":"first-sighting","is_being_fetched":false,"is_remembered_as_uncacheable":false,)"
       R"("next":{"action":"hit","forward":null,"detail":"memory","because":"fresh for 50s more",)"
-      R"("validators":[],"joins":false,"keeps":"disk"}})");
+      R"("validators":[],"names_tags":[],"range":null,"joins":false,"keeps":"disk"}})");
 }
 
 }  // namespace

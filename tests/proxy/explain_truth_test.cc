@@ -1,5 +1,7 @@
 // What is explained is what then happens: the explanation of a request, against the Cache-Status of
 // the same request sent right after.
+#include <set>
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <gtest/gtest.h>
@@ -26,7 +28,7 @@ RawResponse explain(const RunningProxy& proxy, const std::string& head) {
 }
 
 json::object facts_of(const RunningProxy& proxy, std::string_view method, std::string_view target,
-                      std::string_view fields = {}) {
+                      const std::string& fields = {}) {
   const RawResponse answer = explain(proxy, head_text(method, target, fields));
   EXPECT_EQ(answer.status, 200) << answer.body;
   return json::parse(answer.body).at("facts").as_object();
@@ -36,9 +38,46 @@ bool has(std::string_view text, const std::string& part) {
   return (std::string(text) + ";").find("; " + part + ";") != std::string::npos;
 }
 
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+constexpr std::size_t kPartedBytes = 600;
+
+/// What is left of a body that has a Range of one part.
+std::string part_of(const std::string& request, const std::string& fields,
+                    const std::string& body) {
+  constexpr std::string_view kRange = "Range: bytes=";
+  const auto at = request.find(kRange);
+  if (at == std::string::npos) return ok(fields, body);
+  const std::size_t first = std::stoul(request.substr(at + kRange.size()));
+  const std::size_t last = std::stoul(request.substr(request.find('-', at) + 1));
+  const std::string part = body.substr(first, last + 1 - first);
+  return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes " + std::to_string(first) + "-" +
+         std::to_string(last) + "/" + std::to_string(body.size()) +
+         "\r\nContent-Length: " + std::to_string(part.size()) + "\r\n" + fields + "\r\n" + part;
+}
+
+/// One language a request; French can be answered with German.
+std::string in_language(const std::string& request) {
+  if (contains(request, "If-None-Match: ") && contains(request, "Accept-Language: fr"))
+    return "HTTP/1.1 304 Not Modified\r\nETag: \"de\"\r\n\r\n";
+  const auto at = request.find("Accept-Language: ") + sizeof("Accept-Language: ") - 1;
+  const std::string language = request.substr(at, 2);
+  const std::string fields =
+      "Vary: Accept-Language\r\nCache-Control: max-age=600\r\nContent-Language: " + language +
+      "\r\n";
+  if (contains(request, "Range: ")) return part_of(request, fields, "hello");  // of no version
+  return ok(fields + "ETag: \"" + language + "\"\r\n", "hello");
+}
+
 /// The origin of the table: what it answers is in the target.
 std::string answer_of(const std::string& request) {
-  const auto asks = [&](const char* text) { return request.find(text) != std::string::npos; };
+  const auto asks = [&](const char* text) { return contains(request, text); };
+  if (asks(" /lang")) return in_language(request);
+  if (asks("Fail: 1")) return "HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n";
+  if (asks(" /part"))
+    return part_of(request, "Cache-Control: max-age=60\r\n", body_of(kPartedBytes));
   if (asks(" /broken")) return "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n";
   if (asks("If-None-Match: \"v1\"")) return "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\n\r\n";
   std::string fields;
@@ -49,7 +88,7 @@ std::string answer_of(const std::string& request) {
   if (asks("no-cache")) control += ", no-cache";
   if (asks("must")) control += ", must-revalidate";
   if (asks("behind")) control += ", stale-while-revalidate=30";
-  return ok(fields + "Cache-Control: " + control + "\r\n", "hello");
+  return part_of(request, fields + "Cache-Control: " + control + "\r\n", "hello");
 }
 
 struct Step {
@@ -57,7 +96,10 @@ struct Step {
   const char* fields = "";
   const char* method = "GET";
   int wait = 0;  // seconds, before
+  const char* body = "";
 };
+
+constexpr const char* kUpgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
 
 const std::vector<Step>& steps() {
   static const std::vector<Step> all{
@@ -105,8 +147,126 @@ const std::vector<Step>& steps() {
       {"/vary", "Accept-Language: de\r\n", "DELETE"},
       {"/vary", "Accept-Language: de\r\n"},
       {"/broken"},
+      // Parts: of what is not stored, ...
+      {"/part", "Range: bytes=10-19\r\n"},
+      {"/part", "Range: bytes=20-29\r\n"},
+      {"/part/if", "Range: bytes=20-29\r\nIf-Range: \"x\"\r\n"},
+      {"/part/if", "Range: bytes=20-29\r\nIf-Range: \"x\"\r\n"},
+      {"/part/alone", "Range: bytes=1-2\r\nAuthorization: x\r\n"},
+      {"/part/head", "Range: bytes=1-2\r\n", "HEAD"},
+      // ... of what is, ...
+      {"/part"},
+      {"/part", "Range: bytes=0-0\r\n"},
+      {"/part", "Range: bytes=590-\r\n"},
+      {"/part", "Range: bytes=-7\r\n"},
+      {"/part", "Range: bytes=300-309,0-9\r\n"},
+      {"/part", "Range: bytes=600-\r\n"},
+      {"/part", "Range: lines=1-2\r\n"},
+      {"/part", "Range: bytes=1-2\r\nIf-Range: \"x\"\r\n"},
+      {"/part", "Range: bytes=1-2\r\nIf-Modified-Since: Thu, 01 Jan 2099 00:00:00 GMT\r\n"},
+      {"/part", "Range: bytes=1-2\r\n", "HEAD"},
+      // ... and of what is stale, with and without a validator.
+      {"/part", "Range: bytes=1-2\r\nCache-Control: no-cache\r\n"},
+      {"/part", "Range: bytes=5-9\r\n", "GET", 70},
+      {"/tag", "Range: bytes=1-2\r\n"},
+      // Variants: by their values, by their language, and by a tag that the origin picks.
+      {"/lang", "Accept-Language: de-AT, de;q=0.5\r\n"},
+      {"/lang", "Accept-Language: de-AT, de;q=0.5\r\n"},
+      {"/lang", "Accept-Language: de\r\n"},
+      {"/lang", "Accept-Language: en\r\n"},
+      {"/lang", "Accept-Language: en\r\n"},
+      {"/lang", "Accept-Language: fr\r\n"},
+      {"/lang", "Accept-Language: es\r\nRange: bytes=0-1\r\n"},
+      {"/lang", "Accept-Language: es\r\nIf-None-Match: \"x\"\r\n"},
+      // An origin that fails is spared for a while.
+      {"/err"},
+      {"/err", "Fail: 1\r\n"},
+      {"/err", "Fail: 1\r\n", "GET", 70},
+      {"/err", "Fail: 1\r\n"},
+      {"/err", "Range: bytes=1-2\r\n"},
+      {"/err", "", "HEAD"},
+      {"/err", "Cache-Control: no-cache\r\n"},
+      {"/err", "Cache-Control: only-if-cached\r\n"},
+      {"/err", "", "GET", 6},
+      // What the cache has no part in.
+      {"/up", kUpgrade},
+      {"/up", kUpgrade, "HEAD"},
+      {"/up", "Max-Forwards: 0\r\n", "OPTIONS"},
+      {"/up", "Max-Forwards: 1\r\n", "OPTIONS"},
+      {"/up", "Max-Forwards: 0\r\n", "TRACE"},
+      {"/up", "", "TRACE"},
+      {"/up", "", "TRACE", 0, "abc"},
   };
   return all;
+}
+
+using Requests = std::vector<std::string>;
+
+std::string word_of(const json::object& facts, const char* name) {
+  const auto& value = facts.at("next").at(name);
+  return value.is_null() ? std::string() : std::string(value.as_string());
+}
+
+/// Status and parts as foretold, and the origin asked for what was foretold.
+void compare_range(const json::object& range, const RawResponse& response, const Requests& asked,
+                   const std::string& shown) {
+  if (!range.at("status").is_null()) {
+    EXPECT_EQ(response.status, range.at("status").as_int64()) << shown;
+  }
+  const auto& parts = range.at("parts").as_array();
+  for (const json::value& part : parts) {
+    const std::string line = "bytes " + json::serialize(part.at("first")) + "-" +
+                             json::serialize(part.at("last")) + "/" +
+                             json::serialize(range.at("complete_bytes"));
+    if (parts.size() == 1)
+      EXPECT_EQ(response.field("Content-Range"), line) << shown;
+    else
+      EXPECT_TRUE(contains(response.body, "Content-Range: " + line + "\r\n")) << shown;
+  }
+  std::string asked_for;
+  for (const std::string& request : asked) {
+    asked_for += asked_for.empty() ? "" : "-then-";
+    asked_for += contains(request, "\r\nRange: ") ? "part" : "whole";
+  }
+  EXPECT_EQ(asked_for, range.at("asks_for").is_null() ? "" : range.at("asks_for").as_string())
+      << shown;
+}
+
+/// What the first request to the origin says of what is stored, as foretold.
+void compare_conditions(const json::object& facts, const Step& step, const Requests& asked,
+                        const std::string& shown) {
+  const auto& next = facts.at("next").as_object();
+  std::vector<std::string> lines;
+  for (const json::value& validator : next.at("validators").as_array())
+    lines.emplace_back(validator.as_string());
+  std::string tags;
+  for (const json::value& tag : next.at("names_tags").as_array())
+    tags.append(tags.empty() ? "" : ", ").append(tag.as_string());
+  if (!tags.empty()) lines.push_back("If-None-Match: " + tags);
+  for (const std::string& line : lines) {
+    ASSERT_FALSE(asked.empty()) << shown;
+    EXPECT_TRUE(contains(asked.front(), "\r\n" + line + "\r\n")) << shown;
+  }
+  if (lines.empty() && !contains(step.fields, "If-None-Match")) {
+    for (const std::string& request : asked)
+      EXPECT_FALSE(contains(request, "If-None-Match")) << shown;
+  }
+}
+
+/// What the table has come to, so that it is seen to reach all that can be foretold.
+void note_kinds(const json::object& facts, std::set<std::string>& kinds) {
+  const auto& next = facts.at("next").as_object();
+  kinds.insert(word_of(facts, "action"));
+  if (word_of(facts, "detail") == "stale-if-error") kinds.insert("spared");
+  if (!next.at("names_tags").as_array().empty()) kinds.insert("names-tags");
+  if (facts.at("variant").is_object() && facts.at("variant").at("is_by_language").as_bool())
+    kinds.insert("by-language");
+  if (const auto* range = next.at("range").if_object()) {
+    kinds.insert("range-" + json::serialize(range->at("status")));
+    if (range->at("parts").as_array().size() > 1) kinds.insert("multipart");
+    if (!range->at("asks_for").is_null())
+      kinds.insert(word_of(facts, "action") + "-" + std::string(range->at("asks_for").as_string()));
+  }
 }
 
 /// The origin answers at once, so that nothing but its answer is left open by an explanation.
@@ -114,9 +274,7 @@ void compare(const json::object& facts, const RawResponse& response, const std::
   const std::string status = response.field("Cache-Status");
   const auto& next = facts.at("next").as_object();
   const std::string action(next.at("action").as_string());
-  const auto word = [&](const char* name) {
-    return next.at(name).is_null() ? std::string() : std::string(next.at(name).as_string());
-  };
+  const auto word = [&](const char* name) { return word_of(facts, name); };
   if (action == "hit" || action == "stale-hit") {
     EXPECT_TRUE(has(status, "hit")) << shown;
     EXPECT_TRUE(has(status, "detail=" + word("detail"))) << shown;
@@ -125,10 +283,14 @@ void compare(const json::object& facts, const RawResponse& response, const std::
     EXPECT_TRUE(has(status, "ttl=" + std::to_string(left))) << shown;
   } else if (action == "refuse") {
     EXPECT_EQ(response.status, 504) << shown;
+  } else if (action == "answer-here") {
+    EXPECT_EQ(status, "secondsight; detail=" + word("detail")) << shown;
   } else {
     EXPECT_TRUE(has(status, "fwd=" + word("forward"))) << shown;
     const bool is_freshened = has(status, "fwd-status=304");
-    EXPECT_LE(is_freshened, action == "validate") << shown;
+    EXPECT_LE(is_freshened, action == "validate" || !next.at("names_tags").as_array().empty())
+        << shown;
+    if (contains(status, "; fwd-status=50")) return;  // an error, and what is stored in its place
     // Whether the response may be kept is the origin's to say; if so, it is as foreseen.
     // Nor is it known that a URL varies while nothing is kept of it, and the sighting is then the
     // variant's.
@@ -154,6 +316,7 @@ TEST(ExplainTruth, WhatIsForeseenHappens) {
       {"always", [](Settings& s) { s.admission.policy = PolicyName::Always; }},
       {"never", [](Settings& s) { s.admission.policy = PolicyName::Never; }},
   };
+  std::set<std::string> kinds;
   for (const Setting& setting : settings) {
     ScriptedOrigin origin([](OriginConnection& connection) {
       for (;;) {
@@ -169,25 +332,116 @@ TEST(ExplainTruth, WhatIsForeseenHappens) {
     for (std::size_t i = 0; i < steps().size(); ++i) {
       const Step& step = steps()[i];
       proxy.clock.advance(seconds{step.wait});
-      const auto facts = facts_of(proxy, step.method, step.target, step.fields);
-      const auto asked = origin.requests().size();
-      const RawResponse response = proxy.send(step.method, step.target, step.fields);
+      const std::string body = step.body;
+      const std::string length =
+          body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n";
+      const auto facts = facts_of(proxy, step.method, step.target, length + step.fields);
+      const auto before = static_cast<std::ptrdiff_t>(origin.requests().size());
+      const RawResponse response = proxy.send(step.method, step.target, step.fields, body);
       const std::string shown = std::string(setting.name) + ", step " + std::to_string(i) + ": " +
                                 step.method + " " + step.target + " " + step.fields +
                                 json::serialize(facts) + "\n" + response.head;
-      compare(facts, response, shown);
-      // Validators reach the origin as foretold.
-      for (const json::value& validator : facts.at("next").at("validators").as_array()) {
-        ASSERT_GT(origin.requests().size(), asked) << shown;
-        EXPECT_NE(origin.requests()[asked].find(std::string(validator.as_string()) + "\r\n"),
-                  std::string::npos)
-            << shown;
-      }
       // What goes on behind a stale answer has to end before the next is foreseen.
       ASSERT_TRUE(eventually([&] { return proxy.metric("secondsight_flights") == 0; })) << shown;
       proxy.drain();
+      const Requests all = origin.requests();
+      Requests asked(all.begin() + before, all.end());
+      const std::string action = word_of(facts, "action");
+      const bool is_hit = action == "hit" || action == "stale-hit";
+      if (action == "stale-hit" && word_of(facts, "detail") != "stale-if-error") asked.clear();
+      EXPECT_EQ(asked.empty(), is_hit || action == "refuse" || action == "answer-here") << shown;
+      compare(facts, response, shown);
+      compare_conditions(facts, step, asked, shown);
+      if (const auto* range = facts.at("next").at("range").if_object())
+        compare_range(*range, response, asked, shown);
+      note_kinds(facts, kinds);
     }
   }
+  for (const char* kind :
+       {"hit", "stale-hit", "validate", "fetch", "refuse", "pass-on", "upgrade", "answer-here",
+        "spared", "names-tags", "by-language", "range-200", "range-206", "range-304", "range-416",
+        "multipart", "fetch-part", "fetch-whole", "validate-whole"}) {
+    EXPECT_TRUE(kinds.contains(kind)) << kind;
+  }
+}
+
+TEST(ExplainTruth, APartFarAheadInTheWholeIsAskedForAlone) {
+  constexpr std::size_t kBytes = 10U << 20;
+  const std::string body = body_of(kBytes);
+  // Of the whole, nothing but the head comes at first.
+  ScriptedOrigin origin([&](OriginConnection& connection) {
+    for (;;) {
+      const std::string request = connection.read_request();
+      if (request.empty()) return;
+      const std::string answer = part_of(request, kFresh, body);
+      const std::size_t head_bytes = answer.find("\r\n\r\n") + 4;
+      if (!connection.send(answer.substr(0, head_bytes))) return;
+      if (!contains(request, "Range: ")) connection.checkpoint();
+      if (!connection.send(answer.substr(head_bytes))) return;
+    }
+  });
+  RunningProxy proxy(origin.url(), [](Settings& s) {
+    s.admin.enabled = true;
+    s.cache.disk_bytes = 64_MiB;
+  });
+  const std::string near = "Range: bytes=1-2\r\n";
+  const std::string far = "Range: bytes=9000000-9000009\r\n";
+  const auto asks_for = [&](const std::string& fields) {
+    const auto facts = facts_of(proxy, "GET", "/a", fields);
+    return std::string(facts.at("next").at("range").at("asks_for").as_string());
+  };
+  EXPECT_EQ(asks_for(far), "part");
+  EXPECT_EQ(proxy.get("/a", near).status, 206);  // its first sighting
+  EXPECT_EQ(asks_for(near), "whole");
+  EXPECT_EQ(asks_for("Range: bytes=-10\r\n"), "whole") << "nobody knows yet where that is";
+  EXPECT_EQ(asks_for("Range: bytes=100-109,0-9\r\n"), "whole-then-part") << "not as it streams";
+  ASSERT_EQ(asks_for(far), "whole-then-part");
+  const auto facts = facts_of(proxy, "GET", "/a", far);
+  const auto before = static_cast<std::ptrdiff_t>(origin.requests().size());
+  const RawResponse response = proxy.get("/a", far);
+  EXPECT_EQ(response.field("Content-Range"), "bytes 9000000-9000009/" + std::to_string(kBytes));
+  const Requests all = origin.requests();
+  compare_range(facts.at("next").at("range").as_object(), response,
+                Requests(all.begin() + before, all.end()), response.head);
+  // The fetch of the whole goes on: others join it for their part.
+  const auto joined = facts_of(proxy, "GET", "/a", near);
+  EXPECT_EQ(joined.at("next").at("joins"), true);
+  EXPECT_EQ(joined.at("next").at("range").at("asks_for"), "whole");
+  const auto client = ask(proxy, "/a", near);
+  ASSERT_TRUE(collapsed(proxy, 1));
+  origin.release();
+  EXPECT_EQ(client->read_response().body, body.substr(1, 2));
+  EXPECT_EQ(origin.requests().size(), all.size());
+}
+
+TEST(ExplainTruth, AConfiguredStaleIfErrorIsTold) {
+  RoutedOrigin origin;
+  origin.on("/a", ok("CDN-Cache-Control: max-age=60\r\nCache-Control: no-store\r\n", "hello"));
+  RunningProxy proxy(origin.url(), [](Settings& s) {
+    s.admin.enabled = true;
+    s.cache.stale_if_error = seconds{0};
+    SiteSettings site;
+    site.hosts = {"example.test"};
+    site.stale_if_error = seconds{300};
+    s.sites.push_back(site);
+  });
+  proxy.get("/a");
+  const auto facts = facts_of(proxy, "GET", "/a");
+  EXPECT_EQ(facts.at("freshness").at("directives_from"), "CDN-Cache-Control");
+  const auto& stale_use = facts.at("stale_use").as_object();
+  EXPECT_EQ(stale_use.at("configured_seconds"), 300);
+  EXPECT_EQ(stale_use.at("is_by_configuration"), true);
+  EXPECT_EQ(stale_use.at("is_origin_failing"), false);
+  origin.on("/a", "HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n");
+  proxy.clock.advance(seconds{70});
+  EXPECT_EQ(facts_of(proxy, "GET", "/a").at("next").at("action"), "fetch");
+  EXPECT_EQ(proxy.get("/a").body, "hello");
+  const auto spared = facts_of(proxy, "GET", "/a");
+  EXPECT_EQ(spared.at("stale_use").at("is_origin_failing"), true);
+  EXPECT_EQ(spared.at("next").at("detail"), "stale-if-error");
+  EXPECT_TRUE(says(proxy.get("/a"), "detail=stale-if-error"));
+  proxy.clock.advance(seconds{300});
+  EXPECT_EQ(facts_of(proxy, "GET", "/a").at("next").at("action"), "fetch");
 }
 
 TEST(ExplainTruth, ExplainingChangesNothing) {

@@ -16,7 +16,8 @@ def answer(target):
         "a": "Cache-Control: max-age=600\r\nETag: \"v1\"\r\n",
         "s": "Cache-Control: max-age=0, stale-if-error=600\r\nETag: \"v1\"\r\n",
         "p": "Cache-Control: private\r\n",
-        "v": "Cache-Control: max-age=600\r\nVary: Accept-Language\r\n",
+        "v": "Cache-Control: max-age=600\r\nVary: Accept-Language\r\nETag: \"v1\"\r\n",
+        "t": "CDN-Cache-Control: max-age=600\r\nCache-Control: no-store\r\n",
     }[target[1]]
     return f"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n{fields}\r\nhello".encode()
 
@@ -91,9 +92,29 @@ class Explain(Scenario):
         self.assertEqual(self.words("/v", "-H", "Accept-Language: de")["next"], "a hit in memory")
         words = self.words("/v", "-H", "Accept-Language: en")
         self.assertEqual(words["variant"], "accept-language: en")
+        self.assertEqual(words["variants"], "1 listed")
         self.assertEqual(words["next"], "fetched from the origin: vary-miss")
+        self.assertTrue(words["names"].startswith('"v1": '), words["names"])
         self.assertEqual(self.facts("/v")["variant"]["fields"],
                          [{"name": "accept-language", "value": None}])
+
+    def test_a_range(self):
+        self.assertIn("that part alone", self.words("/a", "-H", "Range: bytes=1-2")["range"])
+        self.get("/a")
+        self.assertEqual(self.words("/a", "-H", "Range: bytes=1-2")["range"], "206: bytes 1-2 of 5")
+        parts = self.facts("/a", "-H", "Range: bytes=1-2")["next"]["range"]["parts"]
+        self.assertEqual(parts, [{"first": 1, "last": 2}])
+        self.assertEqual(self.get("/a", Range="bytes=1-2").body, b"el")
+
+    def test_a_field_for_this_cache_alone(self):
+        self.get("/t")
+        self.assertIn("as CDN-Cache-Control alone decides", self.words("/t")["age"])
+
+    def test_what_the_cache_has_no_part_in(self):
+        words = self.words("/a", "-H", "Connection: Upgrade", "-H", "Upgrade: websocket")
+        self.assertEqual(words["next"], "passed to the origin as an upgrade to websocket")
+        words = self.words("/a", "-X", "OPTIONS", "-H", "Max-Forwards: 0")
+        self.assertEqual(words["next"], "200, without asking the origin")
 
     def test_a_path_with_its_host_and_a_method(self):
         run = self.explain("/a", "-H", f"Host: {HOST}", "-X", "DELETE")

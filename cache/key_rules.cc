@@ -98,12 +98,15 @@ void append_cookie(const std::string& name, const FieldBlock& fields, std::strin
       const std::string_view pair = rest.substr(0, end);
       rest.remove_prefix(std::min(end + 1, rest.size()));
       const std::size_t equals = pair.find('=');
-      if (policy::trim(pair.substr(0, equals)) != name) continue;
+      // Origins disagree about blanks beside the "=": what has them may be another cookie, or none.
+      const std::size_t first = std::min(pair.find_first_not_of(" \t"), pair.size());
+      const std::string_view found = pair.substr(first, equals - std::min(first, equals));
+      if (policy::trim(found) != name) continue;
       if (equals == std::string_view::npos) {
         out.push_back('-');
       } else {
-        out.push_back('=');
-        append_sized(policy::trim(pair.substr(equals + 1)), out);
+        out.push_back(found == name ? '=' : '~');
+        append_sized(pair.substr(equals + 1), out);
       }
     }
   }

@@ -182,7 +182,8 @@ net::awaitable<Exchange::Served> Exchange::answer_failure(Found& found, OriginEr
 FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sharing sharing) {
   FlightPlan plan{.primary = primary, .key = found.key, .facts = facts_, .fields = request_.fields};
   plan.shared = sharing == Sharing::Shared;
-  plan.may_store = facts_.method == policy::Method::Get;
+  // What a body asked for is no answer to a request without it.
+  plan.may_store = facts_.method == policy::Method::Get && !request_.has_body();
   plan.counts_for_whole = facts_.has_range && !plan.shared && !range_alone_;
   plan.vary_marker = found.marker;
   plan.request.method = request_.method;

@@ -44,8 +44,9 @@ bool is_protocol(std::string_view text) {
 
 /// Names of credentials and secrets, and of what is made like them.
 bool is_sensitive(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kWords{
-      "auth", "cookie", "proxy-", "token", "secret", "-key", "session", "password", "forwarded"};
+  constexpr std::array<std::string_view, 12> kWords{
+      "auth",    "cookie",   "proxy-",    "token",      "secret", "key",
+      "session", "password", "forwarded", "credential", "-ip",    "client"};
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(), ascii_lower);
   return std::any_of(kWords.begin(), kWords.end(),
@@ -110,8 +111,9 @@ std::string upgrade_protocols(const Request& request) {
   return protocols;
 }
 
-std::string upgrade_request(const Request& request, std::string_view protocols) {
-  std::string head = "GET " + request.target + " HTTP/1.1\r\n";
+std::string upgrade_request(const Request& request, std::string_view target,
+                            std::string_view protocols) {
+  std::string head = "GET " + std::string(target) + " HTTP/1.1\r\n";
   head.append(forwarded_fields(request).text());
   head.append("Connection: Upgrade\r\nUpgrade: ").append(protocols).append("\r\n\r\n");
   return head;

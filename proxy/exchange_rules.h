@@ -35,7 +35,8 @@ bool accepts_trailers(const Request& request);
 /// h2c, which is no protocol to pass through unread. RFC 9110 7.8, RFC 9113 3.1.
 std::string upgrade_protocols(const Request& request);
 /// The whole head of such a request for the origin.
-std::string upgrade_request(const Request& request, std::string_view protocols);
+std::string upgrade_request(const Request& request, std::string_view target,
+                            std::string_view protocols);
 /// Whether a 101 agrees to one of them.
 bool is_agreed(const cache::policy::FieldBlock& fields, std::string_view protocols);
 

@@ -18,11 +18,14 @@ net::awaitable<bool> Exchange::pass_upgrade() {
   status.forward = Forward::Bypass;
   Tunnel tunnel(services_.tunnels);
   OriginHead head;
-  const std::string request = upgrade_request(request_, protocols);
+  std::size_t interim_heads = 0;
+  const std::string request = upgrade_request(
+      request_, services_.sites.forwarded_target(request_.host, request_.target), protocols);
   OriginError error = co_await tunnel.open(request);
   while (error == OriginError::None) {
     error = co_await tunnel.read_head(head);
     if (error != OriginError::None || head.status == 101 || head.status >= 200) break;
+    if (++interim_heads > kInterimHeadsMax) continue;
     const std::string interim = interim_head(head);
     (void)co_await sink_.send_interim(interim);
   }

@@ -26,8 +26,6 @@ constexpr std::chrono::seconds kWriterPatience{5};
 /// read behind it comes from disk, and may be lost there: a disk that others filled gives up
 /// segments.
 constexpr std::uint64_t kFillWindowBytes = 2U << 20;
-/// Interim heads of one response that are passed on; more are dropped.
-constexpr std::size_t kInterimHeadsMax = 16;
 /// Neighbouring pieces become one up to this size; not above the smallest part of a fill.
 constexpr std::uint64_t kMergedBytesMax = 64U << 10;
 
@@ -91,7 +89,6 @@ bool Flight::join(FlightReader& reader) {
   reader.flight_ = shared_from_this();
   readers_.push_back(&reader);
   if (mode_ == Mode::Waiting) return true;
-  reader.interim_seen_ = interim_.size();  // of a head that is there
   if (!count_sighting(reader)) {
     readers_.pop_back();
     reader.flight_ = nullptr;
@@ -185,6 +182,7 @@ void Flight::on_head(OriginHead&& head) {
     head_ = std::move(object_head);
     content_length_ = head.content_length;
     trailer_names_ = announced_trailers(head);
+    connection_options_ = connection_options(head);
     storability_ = storable;
     if (storable == Storability::Storable) {
       stored_key_ = std::move(key);
@@ -205,6 +203,10 @@ void Flight::on_head(OriginHead&& head) {
 }
 
 void Flight::on_trailer(cache::policy::FieldLine field) {
+  const auto is_field = [&](const std::string& name) {
+    return cache::policy::equals_ignoring_case(name, field.name);
+  };
+  if (std::any_of(connection_options_.begin(), connection_options_.end(), is_field)) return;
   const std::lock_guard lock(mutex_);
   trailers_.add(field.name, field.value);
 }

@@ -58,7 +58,9 @@ class FlightReader {
   FlightReader(const FlightReader&) = delete;
   FlightReader& operator=(const FlightReader&) = delete;
 
-  /// Waits for the head. Interim heads that come before it go to `interim`, unless that is null.
+  /// Waits for the head. Interim heads that come before it go to `interim`, unless that is null:
+  /// only those of a fetch for this very request, since nobody knows yet whether what comes is for
+  /// others, too.
   net::awaitable<Arrival> arrive(ResponseSink* interim = nullptr);
   /// After Head or NotModified.
   const std::shared_ptr<const cache::ObjectHead>& head() const noexcept { return head_; }
@@ -103,6 +105,7 @@ class FlightReader {
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;
   std::string trailer_names_;
+  std::vector<std::string> connection_options_;  // of the head; the owner\'s thread
   OriginError error_ = OriginError::None;
   cache::Detail detail_ = cache::Detail::None;
   cache::policy::Storability storability_ = cache::policy::Storability::Storable;
@@ -213,6 +216,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   std::vector<FlightReader*> readers_;
   std::vector<std::shared_ptr<const std::string>> interim_;  // heads, as ready bytes
   std::string trailer_names_;                                // those announced, a list
+  std::vector<std::string> connection_options_;              // of the head; the owner\'s thread
   cache::policy::FieldBlock trailers_;
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;

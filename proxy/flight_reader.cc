@@ -23,7 +23,7 @@ net::awaitable<Arrival> FlightReader::arrive(ResponseSink* interim) {
     std::shared_ptr<const std::string> interim_head;
     {
       const std::lock_guard lock(flight_->mutex_);
-      const bool is_for_others = arrived_ && arrival_ == Arrival::Released;
+      const bool is_for_others = !leader_ || (arrived_ && arrival_ == Arrival::Released);
       if (interim != nullptr && !is_for_others && interim_seen_ < flight_->interim_.size()) {
         interim_head = flight_->interim_[interim_seen_++];
       } else if (arrived_) {

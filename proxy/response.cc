@@ -67,10 +67,21 @@ std::string announced_trailers(const OriginHead& head) {
     cache::policy::ListMembers members(line.value);
     while (const auto name = members.next()) {
       if (!cache::policy::is_token(*name) || !cache::policy::may_be_trailer(*name)) continue;
+      if (cache::policy::is_named_by_connection(head.fields, *name)) continue;
       names.append(names.empty() ? "" : ", ").append(*name);
     }
   }
   return names;
+}
+
+std::vector<std::string> connection_options(const OriginHead& head) {
+  std::vector<std::string> options;
+  for (const auto line : head.fields) {
+    if (!cache::policy::equals_ignoring_case(line.name, "Connection")) continue;
+    cache::policy::ListMembers members(line.value);
+    while (const auto option = members.next()) options.emplace_back(*option);
+  }
+  return options;
 }
 
 std::string status_line(int status, std::string_view reason) {

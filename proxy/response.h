@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cache/detail.h"
 #include "cache/object.h"
@@ -23,12 +24,19 @@ std::shared_ptr<cache::ObjectHead> make_object_head(const OriginHead& head,
 std::shared_ptr<const cache::ObjectHead> freshened_head(const cache::ObjectHead& stored,
                                                         const cache::ObjectHead& told);
 
+/// Interim heads of one response that are passed on; more are dropped.
+inline constexpr std::size_t kInterimHeadsMax = 16;
+
 /// What of an interim head is passed on: status line, end-to-end fields without Content-Length, our
 /// Via. RFC 9110 7.6, 15.2.
 std::string interim_head(const OriginHead& head);
 
 /// The names in Trailer of fields that may follow a body, as a list; mostly empty. RFC 9110 6.6.2.
 std::string announced_trailers(const OriginHead& head);
+
+/// The names in Connection: what bears one of them, trailers included, is not passed on. RFC 9110
+/// 7.6.1.
+std::vector<std::string> connection_options(const OriginHead& head);
 
 /// "HTTP/1.1 200 OK\r\n"
 std::string status_line(int status, std::string_view reason);

@@ -222,9 +222,11 @@ void Server::stop(const std::function<bool()>& hurry) {
   log_line(LogLevel::Info, "draining");
   for (const auto& worker : workers_) worker->begin_drain();
   const auto deadline = std::chrono::steady_clock::now() + settings_.proxy.drain_timeout;
+  bool hurried = false;
   for (const auto& worker : workers_) {
-    while (!hurry() && std::chrono::steady_clock::now() < deadline &&
+    while (!hurried && std::chrono::steady_clock::now() < deadline &&
            !worker->wait_drained(std::min(deadline, std::chrono::steady_clock::now() + kGlance))) {
+      hurried = hurry();
     }
   }
   end_workers();

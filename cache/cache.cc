@@ -244,11 +244,22 @@ void Cache::keep(const ObjectPtr& object, Newcomer newcomer) {
   if (memory_) memory_->insert(object, newcomer);
 }
 
+void Cache::drop_from_memory(const CacheKey& key) noexcept {
+  if (memory_) memory_->erase(key);
+}
+
+bool Cache::has_newer(const CacheKey& key, const ObjectHead& head) noexcept {
+  const ObjectPtr current = find_in_memory(key);
+  return current && current->head->times.response_received > head.times.response_received;
+}
+
 ObjectPtr Cache::find_part(const CacheKey& key) noexcept {
+  if (!keeps_parts_.load(std::memory_order_relaxed)) return nullptr;
   return memory_ ? memory_->find(partial_key(key, seed_)) : nullptr;
 }
 
 ObjectPtr Cache::keep_part(const CacheKey& key, const ObjectPtr& part) {
+  keeps_parts_.store(true, std::memory_order_relaxed);
   ObjectPtr kept = part;
   if (const ObjectPtr older = find_part(key)) {
     if (ObjectPtr both = combined(*older, *part);
@@ -261,7 +272,8 @@ ObjectPtr Cache::keep_part(const CacheKey& key, const ObjectPtr& part) {
 }
 
 void Cache::forget_part(const CacheKey& key) noexcept {
-  if (memory_) memory_->erase(partial_key(key, seed_));
+  if (memory_ && keeps_parts_.load(std::memory_order_relaxed))
+    memory_->erase(partial_key(key, seed_));
 }
 
 void Cache::note_disk_hit(const CacheKey& key) noexcept {
@@ -295,6 +307,8 @@ std::uint64_t Cache::fill_part_bytes() const noexcept {
 }
 
 void Cache::refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head) {
+  const ObjectPtr current = find_in_memory(old->key);
+  if (current && current != old && has_newer(old->key, *head)) return;
   auto fresh = std::make_shared<Object>(old->key, std::move(head), old->body, old->body_bytes);
   fresh->on_disk.store(old->on_disk.load(std::memory_order_relaxed), std::memory_order_relaxed);
   keep(fresh, Newcomer::SeenBefore);
@@ -329,7 +343,8 @@ Placement Cache::place(const CacheKey& primary, ObjectPtr known, const policy::F
   const WallTime epoch = known ? known->head->times.response_received : WallTime{};
   CacheKey key = primary.variant(names, epoch, request, seed_);
   std::optional<CacheKey> by_language;
-  if (const auto tag = head.fields.find("Content-Language"); tag && varies_by_language(names))
+  const auto tag = head.fields.joined("Content-Language");
+  if (tag && tag->find(',') == std::string::npos && varies_by_language(names))
     by_language = primary.variant(names, epoch, preferring(request, *tag), seed_);
   Variant variant = make_variant(key, head.facts.etag, by_language);
 
@@ -399,14 +414,22 @@ std::vector<TaggedVariant> Cache::tagged_variants(const CacheKey& primary, const
   return tagged;
 }
 
-void Cache::invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now) {
+void Cache::invalidate(const CacheKey& primary, const ObjectPtr& known, WallTime now) {
+  const std::lock_guard lock(marker_mutexes_[primary.fingerprint().low % kMarkerMutexes]);
+  ObjectPtr marker = known;
+  if (ObjectPtr current = find_in_memory(primary); current && current->is_vary_marker)
+    marker = std::move(current);
   if (memory_) memory_->erase(primary);
   forget_part(primary);
   if (marker) {
     // A new epoch gives every variant a new key: none of the stored ones can be found any more.
-    const ObjectPtr fresh = make_marker(primary, marker->head->facts.vary, now, {});
+    WallTime epoch = std::max(now, marker->head->times.response_received + WallTime::duration{1});
+    if (known)
+      epoch = std::max(epoch, known->head->times.response_received + WallTime::duration{1});
+    const ObjectPtr fresh = make_marker(primary, marker->head->facts.vary, epoch, {});
     keep(fresh, Newcomer::SeenBefore);
-    persist_marker(fresh);
+    fresh->on_disk.store(true, std::memory_order_relaxed);
+    if (writer_) writer_->store_for_certain(fresh);
   } else if (writer_ && (index_.find(primary.fingerprint()) || writer_->is_on_its_way(primary))) {
     writer_->remove(primary);
   }

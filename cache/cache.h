@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -151,7 +152,7 @@ class Cache {
   void forget_part(const CacheKey& key) noexcept;
 
   /// The stored response was validated: the new head goes with the old body, in memory (or the
-  /// queue, where find_in_memory() found it there), ...
+  /// queue, where find_in_memory() found it there), unless a newer one took its place, ...
   void refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head);
   /// ... and on disk, where its new lifetime is worth a small record.
   void refresh(const CacheKey& key, const Index::Entry& old, std::vector<log::PartRef> parts,
@@ -174,6 +175,10 @@ class Cache {
   /// that code on the fly give one tag to the plain and the coded, and would call either good.)
   std::vector<TaggedVariant> tagged_variants(const CacheKey& primary, const Object& marker,
                                              const policy::FieldBlock& request) const;
+  /// Takes an object out of the memory tier again, and nowhere else.
+  void drop_from_memory(const CacheKey& key) noexcept;
+  /// Whether what is in memory under that key came later than this head.
+  bool has_newer(const CacheKey& key, const ObjectHead& head) noexcept;
   /// An unsafe request changed the resource (RFC 9111 4.4): no stored response of it is used again,
   /// of no variant either (`marker` null: it has none).
   void invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now);
@@ -220,8 +225,9 @@ class Cache {
   /// across a wait.
   static constexpr std::size_t kMarkerMutexes = 64;
   std::array<std::mutex, kMarkerMutexes> marker_mutexes_;
-  std::unique_ptr<log::ObjectLog> log_;  // null: cache.disk is "0"
-  std::unique_ptr<StoreWriter> writer_;  // null likewise
+  std::atomic<bool> keeps_parts_{false};  // ever; relaxed: lets forget_part() do nothing
+  std::unique_ptr<log::ObjectLog> log_;   // null: cache.disk is "0"
+  std::unique_ptr<StoreWriter> writer_;   // null likewise
   std::array<Counter*, kDetailCount> decisions_{};
   Counter& unreadable_;
 };

@@ -86,6 +86,15 @@ Detail StoreWriter::store(ObjectPtr object) {
   return Detail::None;
 }
 
+void StoreWriter::store_for_certain(ObjectPtr marker) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return;
+  queue_bytes_.fetch_add(marker->memory_bytes(), std::memory_order_relaxed);
+  pending_[marker->key.fingerprint()] = marker;
+  note_pending();
+  push_locked(StoreJob{std::move(marker), true});
+}
+
 std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key,
                                               std::function<void()> on_progress, Detail& refusal) {
   refusal = Detail::None;
@@ -249,6 +258,10 @@ void StoreWriter::execute(StoreJob& job) {
   queue_bytes_.fetch_sub(object.memory_bytes(), std::memory_order_relaxed);
   const auto found = pending_.find(object.key.fingerprint());
   const bool wanted = found != pending_.end() && found->second == job.object;
+  if (wanted && !entry && job.is_certain && owed_markers_.size() < kOwedTombstonesMax) {
+    owed_markers_.push_back(job.object);
+    return;
+  }
   if (wanted) pending_.erase(found);
   note_pending();
   if (!wanted || !entry) {
@@ -403,6 +416,11 @@ void StoreWriter::write_owed_tombstones() {
     if (index_.find(key)) return true;
     return !disk_failed_.load(std::memory_order_relaxed) && write_tombstone(key);
   });
+  for (ObjectPtr& marker : std::exchange(owed_markers_, {})) {
+    queue_bytes_.fetch_add(marker->memory_bytes(), std::memory_order_relaxed);
+    StoreJob job{std::move(marker), true};
+    execute(job);  // owed again, if that fails
+  }
 }
 
 void StoreWriter::execute(DrainJob& job) {

@@ -46,6 +46,9 @@ class StoreWriter {
 
   /// Takes a whole object. None: taken; else QueueFull or DiskError.
   Detail store(ObjectPtr object);
+  /// Takes a marker that must not be lost, whatever waits and however the disk is: without it, what
+  /// it outdates could be found again. Tried again until the disk takes it.
+  void store_for_certain(ObjectPtr marker);
   /// Opens a fill; null when the queue has no room for it (QueueFull) or the disk failed
   /// (DiskError).
   std::shared_ptr<Fill> begin_fill(const CacheKey& key, std::function<void()> on_progress,
@@ -84,6 +87,7 @@ class StoreWriter {
  private:
   struct StoreJob {
     ObjectPtr object;
+    bool is_certain = false;
   };
   struct PartJob {
     std::shared_ptr<Fill> fill;
@@ -164,6 +168,7 @@ class StoreWriter {
   bool unsynced_tombstones_ = false;  // writer thread only, as is the next
   /// Removed keys whose tombstone could not be written: a restart would revive them.
   std::vector<admission::Fingerprint> owed_tombstones_;
+  std::vector<ObjectPtr> owed_markers_;  // writer thread only; in pending_ until they are written
 
   Counter& objects_written_;
   std::array<Counter*, 3> written_bytes_;  // by Cause

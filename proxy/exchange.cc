@@ -54,6 +54,8 @@ net::awaitable<void> Exchange::answer() {
   CacheStatus status;
   for (turns_left_ = kTurns - 1; turns_left_ >= 0; --turns_left_) {
     status = {};
+    invalidations_ = services_.flights.invalidations(primary.fingerprint());
+    primary_ = primary.fingerprint();
     Found found = co_await look_up(primary);
     Served served = co_await answer_from_cache(primary, found, status);
     if (served == Served::Not) served = co_await answer_from_origin(primary, found, status);
@@ -70,10 +72,15 @@ net::awaitable<Exchange::Served> Exchange::answer_from_cache(const CacheKey& pri
       decide(facts_, found ? found.head().get() : nullptr, found.marker != nullptr, now_);
   const bool stale = decision.step == Step::ServeStaleAndRevalidate;
   if (stale || decision.step == Step::Serve) {
-    if (stale) revalidate_behind(primary, found);
+    const bool is_failing =
+        services_.flights.is_failing(found.key.fingerprint(), services_.clock.steady());
+    if (stale && !is_failing) revalidate_behind(primary, found);
     auto head = found.head();
     co_return co_await serve(found, status, stale ? Outcome::StaleHit : Outcome::Hit,
                              std::move(head));
+  }
+  if (!found && facts_.has_range) {
+    if (co_await serve_part(found, status) == Served::Yes) co_return Served::Yes;
   }
   if (decision.step == Step::Refuse) {
     status.forward = Forward::None;
@@ -85,8 +92,7 @@ net::awaitable<Exchange::Served> Exchange::answer_from_cache(const CacheKey& pri
     spared.detail = "stale-if-error";
     if (co_await serve_stale(found, spared) == Served::Yes) co_return Served::Yes;
   }
-  status.forward = decision.forward;
-  if (!found && facts_.has_range) co_return co_await serve_part(found, status);
+  if (status.forward != Forward::Partial) status.forward = decision.forward;
   co_return Served::Not;
 }
 
@@ -101,7 +107,7 @@ net::awaitable<Exchange::Served> Exchange::answer_from_origin(const CacheKey& pr
       turns_left_ == 0 || !is_sharable(asked, request_.has_body()) ||
       (facts_.has_range && !fetches_whole(found)) ||
       services_.flights.is_uncacheable(primary.fingerprint(), services_.clock.steady());
-  FlightReader reader(services_, request_.fields);
+  FlightReader reader(services_, request_.fields, facts_);
   const Sharing sharing = alone ? Sharing::Alone : Sharing::Shared;
   const bool leads = take_off(reader, plan_flight(primary, found, sharing), found);
   if (!leads || waited_in_vain_) status.collapsed = !leads;
@@ -185,6 +191,9 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   // What a body asked for is no answer to a request without it.
   plan.may_store = facts_.method == policy::Method::Get && !request_.has_body();
   plan.counts_for_whole = facts_.has_range && !plan.shared && !range_alone_;
+  plan.invalidations = invalidations_;
+  plan.has_stored = static_cast<bool>(found);
+  plan.hides_errors = found && may_stand_in(found);
   plan.vary_marker = found.marker;
   plan.request.method = request_.method;
   plan.request.target = services_.sites.forwarded_target(request_.host, request_.target);
@@ -221,9 +230,13 @@ Exchange::Refresh Exchange::refresher(const Found& found) const {
     in_memory = [&cache, old = found.object](const HeadPtr& fresh) { cache.refresh(old, fresh); };
   }
   if (found.disk) {
+    // What is too large for memory has its head on disk only.
     on_disk = [&cache, key = found.key, entry = found.disk->entry,
-               parts = cache::body_parts(*found.disk)](const HeadPtr& fresh) {
-      const Seconds lifetime = policy::freshness_lifetime(fresh->facts, fresh->times, kHeuristic);
+               parts = cache::body_parts(*found.disk),
+               is_in_memory = found.object != nullptr](const HeadPtr& fresh) {
+      const Seconds lifetime =
+          is_in_memory ? policy::freshness_lifetime(fresh->facts, fresh->times, kHeuristic)
+                       : Seconds::max();
       cache.refresh(key, entry, parts, fresh, lifetime);
     };
   }
@@ -239,15 +252,36 @@ void Exchange::judge_stored(const Found& found, const FlightReader& reader) {
   if (told->status != 200 || found.head()->status != 200) return;
   const auto verdict = policy::judge_by_head(found.head()->facts, found.body_bytes(), told->facts,
                                              reader.content_length());
+  const auto fresh = freshened_head(*found.head(), *told);
+  const auto& vary = fresh->facts.vary;
+  const std::vector<std::string> none;
+  const auto& known = found.marker ? found.marker->head->facts.vary : none;
+  const bool is_covered = std::includes(known.begin(), known.end(), vary.begin(), vary.end());
   policy::RequestFacts as_get = facts_;
   as_get.method = policy::Method::Get;
-  const auto fresh = freshened_head(*found.head(), *told);
-  if (verdict == policy::HeadVerdict::Same &&
-      policy::storability(as_get, fresh->facts) == policy::Storability::Storable) {
-    refresher(found)(fresh);
-  } else {
+  const auto storable_for = [&](const policy::RequestFacts& facts) {
+    return policy::storability(facts, fresh->facts) == policy::Storability::Storable;
+  };
+  if (verdict == policy::HeadVerdict::Outdated || !is_covered || !storable_for({})) {
     services_.cache.invalidate(found.key, nullptr, services_.clock.wall());
+  } else if (storable_for(as_get) && !is_outdated()) {
+    refresher(found)(fresh);
+    take_back_if_outdated(found);
   }
+}
+
+/// Whether an unsafe request changed the resource since the cache was asked.
+bool Exchange::is_outdated() const {
+  return services_.flights.invalidations(primary_) != invalidations_;
+}
+
+/// After something went into the cache on behalf of what was found there: an unsafe request that
+/// came meanwhile may have found nothing there to forget.
+void Exchange::take_back_if_outdated(const Found& found) {
+  if (!is_outdated()) return;
+  const WallTime now = services_.clock.wall();
+  services_.cache.invalidate(found.key, nullptr, now);
+  if (found.marker) services_.cache.invalidate(found.marker->key, found.marker, now);
 }
 
 bool Exchange::take_off(FlightReader& reader, FlightPlan plan, const Found& found) {
@@ -292,6 +326,7 @@ void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
   const auto& head = found.head();
   plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
   plan.counts_for_whole = false;
+  plan.is_behind = plan.hides_errors = true;
   auto flight = std::make_shared<Flight>(services_, std::move(plan));
   const CacheKey& key = flight->table_key();
   if (services_.flights.find_or_add(key.fingerprint(), flight) == flight) flight->begin(nullptr);
@@ -454,7 +489,7 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
   CacheStatus status;
   status.forward = Forward::Method;
   const Found nothing = make_found(primary, nullptr);
-  FlightReader reader(services_, request_.fields);
+  FlightReader reader(services_, request_.fields, facts_);
   take_off(reader, plan_flight(primary, nothing, Sharing::Alone), nothing);
   if (co_await reader.arrive(&sink_) != Arrival::Head) {
     const OriginError error = reader.error();

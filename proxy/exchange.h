@@ -92,6 +92,8 @@ class Exchange {
   FlightPlan plan_flight(const cache::CacheKey& primary, const Found& found, Sharing sharing);
   void plan_validation(FlightPlan& plan, const Found& found) const;
   Refresh refresher(const Found& found) const;
+  bool is_outdated() const;
+  void take_back_if_outdated(const Found& found);
   void judge_stored(const Found& found, const FlightReader& reader);
   /// True: the reader leads; false: it joined another's flight.
   bool take_off(FlightReader& reader, FlightPlan plan, const Found& found);
@@ -140,6 +142,8 @@ class Exchange {
   const WallTime now_;
   const SteadyTime started_;
 
+  admission::Fingerprint primary_;   // of the primary key
+  std::uint32_t invalidations_ = 0;  // of it, before the cache was asked
   int turns_left_ = 0;
   bool judges_conditions_ = false;   // the request's own, not the origin
   bool waited_in_vain_ = false;      // for another's fetch

@@ -66,6 +66,10 @@ net::awaitable<void> Exchange::read_from_disk(Found& found, const cache::Index::
   object->is_vary_marker = found.disk->is_vary_marker;
   object->on_disk.store(true, std::memory_order_relaxed);
   services_.cache.keep(object, cache::Newcomer::SeenBefore);
+  // Reading took time: what was replaced or forgotten meanwhile is not to come back.
+  const auto still = services_.cache.find_on_disk(found.key);
+  if (is_outdated() || !still || still->location != entry.location)
+    services_.cache.drop_from_memory(found.key);
   if (!object->is_vary_marker && facts_.method == policy::Method::Get)
     services_.cache.note_disk_hit(found.key);
   found.object = std::move(object);
@@ -99,6 +103,7 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
       services_.cache.promote(found.object)) {
     status.stored = true;
     if (found.marker) services_.cache.persist_marker(found.marker);
+    take_back_if_outdated(found);
   }
 
   std::string patched;

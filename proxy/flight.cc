@@ -10,6 +10,7 @@
 #include "cache/policy/validation.h"
 #include "config/check.h"
 #include "proxy/counters.h"
+#include "proxy/exchange_rules.h"
 #include "proxy/response.h"
 
 namespace secondsight::proxy {
@@ -61,7 +62,8 @@ Flight::Flight(WorkerServices& services, FlightPlan plan)
     : services_(services),
       flights_(services.flights),
       plan_(std::move(plan)),
-      invalidations_(flights_.invalidations(plan_.primary.fingerprint())) {}
+      invalidations_(
+          plan_.invalidations.value_or(flights_.invalidations(plan_.primary.fingerprint()))) {}
 
 Flight::~Flight() {
   flights_.release_whole(reserved_bytes_);
@@ -89,7 +91,7 @@ bool Flight::join(FlightReader& reader) {
   reader.flight_ = shared_from_this();
   readers_.push_back(&reader);
   if (mode_ == Mode::Waiting) return true;
-  if (!count_sighting(reader)) {
+  if (!may_share(reader) || !count_sighting(reader)) {
     readers_.pop_back();
     reader.flight_ = nullptr;
     return false;
@@ -147,7 +149,12 @@ void Flight::on_head(OriginHead&& head) {
     object_head = make_object_head(head, {request_sent_, services_.clock.wall()});
   }
   const auto& facts = object_head->facts;
+  const bool is_hidden_error = cache::policy::is_error_to_hide(head.status) && plan_.hides_errors;
+  if (is_hidden_error && plan_.is_behind)
+    flights_.note_failing(plan_.key.fingerprint(), services_.clock.steady());
   Storability storable = cache::policy::storability(plan_.facts, facts);
+  if (storable == Storability::Storable && is_hidden_error) storable = Storability::Status;
+  if (storable == Storability::Storable && is_outdated()) storable = Storability::Outdated;
   if (storable == Storability::Storable && !plan_.may_store) storable = Storability::Method;
   if (storable == Storability::Storable &&
       cache::policy::is_stale_for_good(facts, object_head->times, {},
@@ -165,16 +172,26 @@ void Flight::on_head(OriginHead&& head) {
   }
   cache::CacheKey key = plan_.key;
   if (storable == Storability::Storable) {
-    flights_.note_cacheable(plan_.primary.fingerprint());
+    // Whoever waits could use none of what has to be validated first: they are not lined up again.
+    const bool is_for_others = cache::policy::choose_use({}, facts, object_head->times, kHeuristic,
+                                                         object_head->times.response_received) !=
+                               cache::policy::Use::Validate;
+    if (is_for_others) {
+      flights_.note_cacheable(plan_.primary.fingerprint());
+    } else if (plan_.shared) {
+      flights_.note_uncacheable(plan_.primary.fingerprint(), services_.clock.steady());
+    }
     auto placement =
         services_.cache.place(plan_.primary, plan_.vary_marker, plan_.fields, *object_head);
     key = std::move(placement.key);
     marker_ = std::move(placement.marker);
   } else if (plan_.shared) {
     flights_.note_uncacheable(plan_.primary.fingerprint(), services_.clock.steady());
-    if (plan_.stale && head.status < 500)
+    if (plan_.has_stored && head.status < 500)
       services_.cache.invalidate(plan_.primary, plan_.vary_marker, services_.clock.wall());
   }
+  // A part may be of another version than the whole that goes by.
+  if (head.status == 200 && !plan_.prefix) services_.cache.forget_part(plan_.key);
 
   bool abandoned = false;
   {
@@ -193,6 +210,8 @@ void Flight::on_head(OriginHead&& head) {
       for (FlightReader* reader : readers_) reader->detail_ = cache::Detail::Part;
     }
     choose_mode();
+    if (mode_ == Mode::Passing && plan_.shared)  // too large, or nowhere to go
+      flights_.note_uncacheable(plan_.primary.fingerprint(), services_.clock.steady());
     if (plan_.prefix)
       for (const cache::ChunkPtr& chunk : plan_.prefix->body) take_body(*chunk);
     for (FlightReader* reader : readers_) deliver_head(*reader);
@@ -257,6 +276,11 @@ void Flight::take_body(std::span<const std::byte> bytes) {
 
 void Flight::on_done(OriginError error) {
   if (error != OriginError::None) return end(error);
+  // Of a completed part the length is not the fetch's own.
+  if (content_length_ && mode_ != Mode::Ended && head_->status != 304 &&
+      plan_.request.method != "HEAD" && end_ != *content_length_) {
+    return end(OriginError::Truncated);
+  }
   bool whole = false;
   bool committing = false;
   bool released = false;
@@ -291,10 +315,21 @@ void Flight::on_done(OriginError error) {
 
 void Flight::handle_not_modified(const OriginHead& head) {
   const auto told = make_object_head(head, {request_sent_, services_.clock.wall()});
+  if (!cache::policy::may_freshen(plan_.stale->facts, told->facts)) {
+    // Of another version: what is stored is not that, and everyone looks again without it.
+    services_.cache.invalidate(plan_.key, nullptr, services_.clock.wall());
+    return end(OriginError::Cancelled);
+  }
   auto fresh = freshened_head(*plan_.stale, *told);
-  if (cache::policy::storability(plan_.facts, fresh->facts) != Storability::Storable) {
+  const auto storable_for = [&](const cache::policy::RequestFacts& facts) {
+    return cache::policy::storability(facts, fresh->facts) == Storability::Storable;
+  };
+  if (!storable_for({})) {
     services_.cache.invalidate(plan_.primary, plan_.vary_marker, services_.clock.wall());
-  } else if (plan_.refresh && !is_outdated()) {
+  } else if (!is_covered(fresh->facts.vary)) {
+    // Under this key it would answer requests that select another.
+    services_.cache.invalidate(plan_.key, nullptr, services_.clock.wall());
+  } else if (plan_.refresh && storable_for(plan_.facts) && !is_outdated()) {
     plan_.refresh(fresh);
     take_back_if_outdated(plan_.key);
   }
@@ -306,7 +341,12 @@ void Flight::answer_all(Arrival arrival, std::shared_ptr<const cache::ObjectHead
   const std::lock_guard lock(mutex_);
   head_ = std::move(head);
   mode_ = Mode::Ended;
-  for (FlightReader* reader : readers_) {
+  const std::vector<FlightReader*> waiting = readers_;
+  for (FlightReader* reader : waiting) {
+    if (arrival == Arrival::NotModified && !may_share(*reader)) {
+      release(*reader);
+      continue;
+    }
     reader->arrived_ = true;
     reader->arrival_ = arrival;
     reader->head_ = head_;
@@ -315,6 +355,8 @@ void Flight::answer_all(Arrival arrival, std::shared_ptr<const cache::ObjectHead
 }
 
 void Flight::end(OriginError error) {
+  if (plan_.is_behind && error != OriginError::Cancelled)
+    flights_.note_failing(plan_.key.fingerprint(), services_.clock.steady());
   leave_table();
   {
     const std::lock_guard lock(mutex_);
@@ -349,7 +391,7 @@ void Flight::settle_sightings() {
   }
   for (std::size_t i = 0; i < readers_.size();) {
     FlightReader* reader = readers_[i];
-    if (count_sighting(*reader)) {
+    if (may_share(*reader) && count_sighting(*reader)) {
       ++i;
       continue;
     }
@@ -368,6 +410,22 @@ bool Flight::count_sighting(FlightReader& reader) {
   reader.detail_ = sighting.detail;
   if (sighting.admitted && !admitted_) admitted_ = sighting.admitted;
   return true;
+}
+
+/// Whether what was fetched for another may answer this request, too, without being validated. RFC
+/// 9111 4: as if it had been stored already.
+bool Flight::may_share(const FlightReader& reader) const {
+  return reader.leader_ ||
+         cache::policy::choose_use(reader.facts_, head_->facts, head_->times, kHeuristic,
+                                   reader.services_.clock.wall()) != cache::policy::Use::Validate;
+}
+
+/// Whether a response with this Vary may stand under the flight's key.
+bool Flight::is_covered(const std::vector<std::string>& vary) const {
+  if (vary.empty()) return true;
+  if (!plan_.vary_marker) return false;
+  const auto& known = plan_.vary_marker->head->facts.vary;
+  return std::includes(known.begin(), known.end(), vary.begin(), vary.end());
 }
 
 void Flight::choose_mode() {
@@ -514,6 +572,7 @@ void Flight::keep_whole() {
     object = std::make_shared<cache::Object>(*stored_key_, head_, joined(window_, end_), end_);
     admitted = admitted_;
   }
+  if (services_.cache.has_newer(object->key, *object->head)) return;  // it was overtaken
   if (admitted) {
     if (marker_) services_.cache.persist_marker(marker_);
     services_.cache.store(*admitted, object);
@@ -527,11 +586,7 @@ bool Flight::may_keep_part(const cache::ObjectHead& head, const OriginHead& rece
   if (services_.settings.cache.memory_bytes == 0) return false;
   const auto range = cache::kept_range(head, received.content_length);
   if (!range || range->range.size > services_.cache.whole_body_bytes_max()) return false;
-  const auto& vary = head.facts.vary;
-  if (vary.empty()) return true;
-  if (!plan_.vary_marker) return false;
-  const auto& known = plan_.vary_marker->head->facts.vary;
-  return std::includes(known.begin(), known.end(), vary.begin(), vary.end());
+  return is_covered(head.facts.vary);
 }
 
 /// The head of the whole, where a 206 is the rest of what is stored; its length goes into `head`.
@@ -578,7 +633,11 @@ void Flight::keep_part() {
 /// After it was handed to the cache: an unsafe request that came meanwhile may have found nothing
 /// there to forget.
 void Flight::take_back_if_outdated(const cache::CacheKey& key) {
-  if (is_outdated()) services_.cache.invalidate(key, nullptr, services_.clock.wall());
+  if (!is_outdated()) return;
+  services_.cache.invalidate(key, nullptr, services_.clock.wall());
+  // What is known of its variants may have been written over with what was known before.
+  const cache::ObjectPtr& marker = marker_ ? marker_ : plan_.vary_marker;
+  if (marker) services_.cache.invalidate(plan_.primary, marker, services_.clock.wall());
 }
 
 void Flight::leave(FlightReader& reader) {

@@ -29,6 +29,11 @@ struct FlightPlan {
   OriginRequest request{};
   bool shared = false;     // in the table: others may join, and the response may be kept
   bool may_store = false;  // a private flight of a GET (conditional, or after a release) keeps too
+  /// FlightTable::invalidations() as they were before the cache was asked; empty: as they are.
+  std::optional<std::uint32_t> invalidations{};
+  bool is_behind = false;     // a stale response was served meanwhile: nobody waits
+  bool has_stored = false;    // a stored response was found, validated or not
+  bool hides_errors = false;  // it may stand in for an error, which is not to take its place
   bool counts_for_whole =
       false;  // a Range request: a storable 206 is a sighting of the whole object
   /// The stored beginning of a whole of which the request asks for the rest (cache/partial.h).
@@ -53,7 +58,8 @@ enum class Arrival : std::uint8_t {
 /// One request's view of a flight: its own pace, its own place in the body. On one worker's thread.
 class FlightReader {
  public:
-  FlightReader(WorkerServices& services, const cache::policy::FieldBlock& request_fields);
+  FlightReader(WorkerServices& services, const cache::policy::FieldBlock& request_fields,
+               const cache::policy::RequestFacts& facts = {});
   ~FlightReader();
   FlightReader(const FlightReader&) = delete;
   FlightReader& operator=(const FlightReader&) = delete;
@@ -94,6 +100,7 @@ class FlightReader {
 
   WorkerServices& services_;
   const cache::policy::FieldBlock& fields_;
+  const cache::policy::RequestFacts facts_;
   std::shared_ptr<Signal> signal_;
   std::shared_ptr<Flight> flight_;
 
@@ -172,6 +179,8 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void take_body(std::span<const std::byte> bytes);
   void settle_sightings();
   bool count_sighting(FlightReader& reader);
+  bool may_share(const FlightReader& reader) const;
+  bool is_covered(const std::vector<std::string>& vary) const;
   void choose_mode();
   bool start_filling();
   void start_passing();

@@ -9,9 +9,11 @@
 namespace secondsight::proxy {
 
 FlightReader::FlightReader(WorkerServices& services,
-                           const cache::policy::FieldBlock& request_fields)
+                           const cache::policy::FieldBlock& request_fields,
+                           const cache::policy::RequestFacts& facts)
     : services_(services),
       fields_(request_fields),
+      facts_(facts),
       signal_(std::make_shared<Signal>(services.io)) {}
 
 FlightReader::~FlightReader() {

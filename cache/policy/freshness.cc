@@ -31,12 +31,16 @@ bool is_heuristically_cacheable(int status) noexcept {
   }
 }
 
-/// Final statuses that no cache may keep as an object: parts and validations, and those that RFC
-/// 6585 (3 to 6) excludes.
+/// Final statuses that are not kept as an object: parts, validations, what one request's own
+/// conditions, range or expectation came to (412, 416, 417), and those that RFC 6585 (3 to 6)
+/// excludes.
 bool is_never_stored(int status) noexcept {
   switch (status) {
     case 206:
     case 304:
+    case 412:
+    case 416:
+    case 417:
     case 428:
     case 429:
     case 431:
@@ -147,6 +151,8 @@ std::string_view to_string(Storability storability) noexcept {
       return "vary-any";
     case Storability::NoLifetime:
       return "no-lifetime";
+    case Storability::Outdated:
+      return "outdated";
   }
   return "unknown";
 }

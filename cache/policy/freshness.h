@@ -16,6 +16,7 @@ enum class Storability : std::uint8_t {
   Status,         // not final, 206, 304, or not understood
   VaryAny,        // Vary: *
   NoLifetime,     // no later request could use it: neither fresh nor stale nor validated
+  Outdated,       // an unsafe request changed the resource while it was fetched
 };
 std::string_view to_string(Storability) noexcept;
 

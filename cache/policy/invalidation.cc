@@ -45,11 +45,19 @@ std::vector<std::string> also_invalidated(std::string_view scheme, std::string_v
   const auto location = response.find("Location");
   const auto content_location = response.find("Content-Location");
   if (!location && !content_location) return targets;
-  const std::string text = std::string(scheme) + "://" + std::string(host) + std::string(target);
-  const auto base = urls::parse_uri(text);
+  const std::string origin = std::string(scheme) + "://" + std::string(host);
+  const std::string text = origin + std::string(target);
+  const std::string root = origin + "/";
+  auto base = urls::parse_uri(text);
+  // A target that is no URI by the letter is no base for relative paths, but its origin is known.
+  const bool is_base_known = base.has_value();
+  if (!is_base_known) base = urls::parse_uri(root);
   if (!base) return targets;
   for (const auto& reference : {location, content_location}) {
     if (!reference) continue;
+    const bool is_relative =
+        !reference->starts_with('/') && reference->find("://") == std::string_view::npos;
+    if (!is_base_known && is_relative) continue;
     if (auto found = target_of(*reference, *base)) targets.push_back(std::move(*found));
   }
   return targets;

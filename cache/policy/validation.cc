@@ -99,6 +99,11 @@ FieldBlock freshened(const FieldBlock& stored, const FieldBlock& not_modified) {
   return fields;
 }
 
+bool may_freshen(const ResponseFacts& stored, const ResponseFacts& not_modified) noexcept {
+  const bool is_strong = matches_strongly(not_modified.etag, not_modified.etag);
+  return !is_strong || not_modified.etag == stored.etag;
+}
+
 HeadVerdict judge_by_head(const ResponseFacts& stored, std::uint64_t stored_bytes,
                           const ResponseFacts& head,
                           std::optional<std::uint64_t> head_content_length) {

@@ -21,6 +21,10 @@ FieldBlock with_validators(const FieldBlock& request, const ResponseFacts& store
 /// and connection fields. RFC 9111 3.2, 4.3.4.
 FieldBlock freshened(const FieldBlock& stored, const FieldBlock& not_modified);
 
+/// Whether a 304 may freshen this stored response: not with a strong entity tag that is another
+/// one. RFC 9111 4.3.4.
+bool may_freshen(const ResponseFacts& stored, const ResponseFacts& not_modified) noexcept;
+
 /// What a 200 to HEAD says of a stored 200 to GET that the same request would select. RFC
 /// 9111 4.3.5.
 enum class HeadVerdict : std::uint8_t {

@@ -38,6 +38,10 @@ TEST(Invalidation, TargetsThatAResponseNames) {
     EXPECT_EQ(also_invalidated("http", "example.test", "/dir/a?q", head(row.response)),
               row.targets);
   }
+  // A request target that is no URI by the letter: no base for what is relative to it.
+  EXPECT_EQ(also_invalidated("http", "example.test", "/a|b",
+                             head({{"Location", "/c"}, {"Content-Location", "d"}})),
+            (std::vector<std::string>{"/c"}));
   EXPECT_EQ(also_invalidated("http", "example.test:8080", "/a",
                              head({{"Location", "http://example.test:8080/b"}})),
             (std::vector<std::string>{"/b"}));

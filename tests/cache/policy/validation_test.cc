@@ -214,6 +214,29 @@ TEST(Validation, FreshenedHead) {
   }
 }
 
+TEST(Validation, WhichStoredResponseA304Freshens) {
+  struct Row {
+    const char* clause;
+    HeadLines stored, told;
+    bool may;
+  };
+  const HeadLines tag{{"ETag", "\"a\""}};
+  const HeadLines date{{"Last-Modified", kReceivedText}};
+  const Row rows[] = {
+      {"RFC 9111 4.3.4: the same strong tag", tag, tag, true},
+      {"RFC 9111 4.3.4: another strong tag", tag, {{"ETag", "\"b\""}}, false},
+      {"RFC 9111 4.3.4: a strong tag for a weak one", {{"ETag", "W/\"a\""}}, tag, false},
+      {"RFC 9111 4.3.4: a strong tag where there was none", date, tag, false},
+      {"RFC 9111 4.3.4: a weak tag", tag, {{"ETag", "W/\"a\""}}, true},
+      {"RFC 9111 4.3.4: no validator", tag, {}, true},
+      {"RFC 9111 4.3.4: only a date", date, date, true},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.clause);
+    EXPECT_EQ(may_freshen(response_facts(200, row.stored), response_facts(304, row.told)), row.may);
+  }
+}
+
 TEST(Validation, WhatA200ToHeadSaysOfAStoredResponse) {
   struct Row {
     const char* clause;

@@ -159,6 +159,10 @@ Places Cache::look(const CacheKey& key) const {
   return places;
 }
 
+ObjectPtr Cache::look_for_part(const CacheKey& key) const {
+  return memory_ ? memory_->peek(partial_key(key, seed_)) : nullptr;
+}
+
 Result<DiskObject> Cache::open_object(const CacheKey& key, const Index::Entry& entry,
                                       log::ReadMode mode) {
   auto reader = log_->open_object(entry.location, mode);

@@ -91,6 +91,8 @@ class Cache {
   // --- look-up
   /// Everywhere that a look-up would look, without counting a use.
   Places look(const CacheKey& key) const;
+  /// What find_part() gives, likewise.
+  ObjectPtr look_for_part(const CacheKey& key) const;
   /// In the memory tier, or on its way to disk. Null: neither.
   ObjectPtr find_in_memory(const CacheKey& key) noexcept;
   /// Says "no" without disk access.

@@ -215,6 +215,24 @@ bool wants_parts_of(const policy::RequestFacts& request, const cache::ObjectHead
   return request.has_range && request.method == policy::Method::Get && head.status == 200;
 }
 
+bool may_use_part(const policy::RequestFacts& request, const cache::ObjectHead& part,
+                  WallTime now) {
+  return request.has_range && request.method == policy::Method::Get && !request.has_conditions &&
+         decide(request, &part, false, now).step == Step::Serve;
+}
+
+bool lies_within(const Selection& parts, const policy::ByteRange& held) noexcept {
+  return parts.status == 206 &&
+         std::all_of(parts.ranges.begin(), parts.ranges.end(), [&](const auto& range) {
+           return range.first >= held.first && range.end() <= held.end();
+         });
+}
+
+std::optional<std::string> range_behind(const policy::ByteRange& held) {
+  if (held.first != 0) return std::nullopt;
+  return "bytes=" + std::to_string(held.size) + "-";
+}
+
 bool fetches_whole(const KeyState& key) noexcept {
   return key.is_stored || admission::admits(key.verdict) || key.is_being_fetched;
 }

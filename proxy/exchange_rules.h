@@ -106,6 +106,14 @@ std::vector<std::string> tags_to_name(const std::vector<cache::TaggedVariant>& v
 bool wants_parts_of(const cache::policy::RequestFacts& request,
                     const cache::ObjectHead& head) noexcept;
 
+/// Whether a Range request for which no whole is stored may be answered from a part that is kept.
+bool may_use_part(const cache::policy::RequestFacts& request, const cache::ObjectHead& part,
+                  WallTime now);
+/// Whether all that is asked for lies within the bytes that are kept.
+bool lies_within(const Selection& parts, const cache::policy::ByteRange& held) noexcept;
+/// The Range of what follows a beginning that is kept; empty: those bytes are none.
+std::optional<std::string> range_behind(const cache::policy::ByteRange& held);
+
 /// What is known of a key beside its response.
 struct KeyState {
   bool is_stored = false;  // and stale, or refused by the request

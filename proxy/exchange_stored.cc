@@ -156,20 +156,13 @@ net::awaitable<void> Exchange::send_not_modified(const cache::ObjectHead& head,
 /// Answers a Range request from what is kept in parts. Not: not all of it is there, or may be used;
 /// `status` then says which.
 net::awaitable<Exchange::Served> Exchange::serve_part(const Found& missing, CacheStatus& status) {
-  if (facts_.method != policy::Method::Get || facts_.has_conditions) co_return Served::Not;
   const cache::ObjectPtr part = services_.cache.find_part(missing.key);
   const auto held = part ? cache::kept_range(*part->head, part->body_bytes) : std::nullopt;
-  if (!held || decide(facts_, part->head.get(), false, now_).step != Step::Serve)
-    co_return Served::Not;
+  if (!held || !may_use_part(facts_, *part->head, now_)) co_return Served::Not;
   const HeadPtr head = cache::joined_head(*part->head, *part->head, std::nullopt);
   const std::uint64_t complete_bytes = *held->complete_bytes;
   const Selection selection = select_parts(request_.fields, *head, complete_bytes);
-  const bool holds_all =
-      selection.status == 206 &&
-      std::all_of(selection.ranges.begin(), selection.ranges.end(), [&](const auto& range) {
-        return range.first >= held->range.first && range.end() <= held->range.end();
-      });
-  if (!holds_all) {
+  if (!lies_within(selection, held->range)) {
     status.forward = Forward::Partial;
     co_return Served::Not;
   }
@@ -207,9 +200,10 @@ net::awaitable<Exchange::Served> Exchange::serve_part(const Found& missing, Cach
 bool Exchange::plan_completion(FlightPlan& plan, const Found& missing) const {
   cache::ObjectPtr part = services_.cache.find_part(missing.key);
   const auto held = part ? cache::kept_range(*part->head, part->body_bytes) : std::nullopt;
-  if (!held || held->range.first != 0) return false;
+  const auto range = held ? range_behind(held->range) : std::nullopt;
+  if (!range) return false;
   plan.request.fields = policy::with_validators(plan.request.fields, {}, {});
-  plan.request.fields.add("Range", "bytes=" + std::to_string(held->range.size) + "-");
+  plan.request.fields.add("Range", *range);
   plan.request.fields.add("If-Range", part->head->facts.etag);
   plan.prefix = std::move(part);
   return true;

@@ -12,6 +12,7 @@
 #include "cache/policy/validation.h"
 #include "config/units.h"
 #include "proxy/exchange_rules.h"
+#include "proxy/explain_part.h"
 #include "proxy/explain_range.h"
 
 namespace secondsight::proxy {
@@ -95,12 +96,14 @@ class Account {
         decision_(decide(asked_, s_.head.get(), !s_.vary.empty(), s_.now)),
         protocols_(upgrade_protocols(s_.request)),
         own_answer_(own_answer(s_.request)),
+        part_use_(decision_.step == Step::Ask ? part_use(s_, asked_) : PartUse::None),
         is_spared_(decision_.step == Step::Ask && s_.head && s_.is_failing &&
                    may_stand_in(asked_, *s_.head, s_.configured_stale_if_error, s_.now)) {}
 
   Explanation run() {
     tell_request();
     tell_stored();
+    tell_part();
     if (s_.head) tell_freshness();
     if (s_.head) tell_stale_use();
     tell_filter();
@@ -190,6 +193,11 @@ class Account {
     if (s_.is_on_its_way) places.emplace_back("on its way to disk");
     if (s_.on_disk) places.emplace_back("on disk");
     word("where", listed(places));
+  }
+
+  void tell_part() {
+    out_.facts["part"] = facts_of_part(s_);
+    if (s_.part) word("part", words_of_part(s_));
   }
 
   void tell_freshness() {
@@ -296,6 +304,7 @@ class Account {
                       {"because", because()},
                       {"validators", json::array{}},
                       {"names_tags", json::array{}},
+                      {"completes", nullptr},
                       {"range", nullptr},
                       {"joins", false},
                       {"keeps", nullptr}};
@@ -307,6 +316,8 @@ class Account {
       then = "nothing of it touches the cache, whether the origin agrees or not";
     } else if (is_spared_) {
       then = tell_hit(next);
+    } else if (part_use_ == PartUse::All) {
+      then = tell_part_hit(next);
     } else {
       then = tell_step(next);
     }
@@ -381,10 +392,19 @@ class Account {
     return then;
   }
 
+  std::string tell_part_hit(json::object& next) {
+    next["action"] = "hit";
+    next["detail"] = to_string(Detail::Memory);
+    word("next", "a hit in memory, of the part that is kept");
+    tell_range(next, tell_range_of_part(s_));
+    return "a sighting of the whole";
+  }
+
   std::string tell_fetch(json::object& next) {
     const bool validates = s_.head && can_validate(asked_, s_.head->facts);
     next["action"] = validates ? "validate" : "fetch";
-    next["forward"] = to_string(decision_.forward);
+    const Forward forward = part_use_ == PartUse::Beyond ? Forward::Partial : decision_.forward;
+    next["forward"] = to_string(forward);
     std::string text = "fetched from the origin: ";
     if (validates) {
       const auto fields = policy::with_validators({}, s_.head->facts, s_.head->fields);
@@ -394,7 +414,7 @@ class Account {
       next["validators"] = array_of(validators);
       text = "validated with " + listed(validators) + ": ";
     }
-    word("next", text.append(to_string(decision_.forward)));
+    word("next", text.append(to_string(forward)));
     const bool is_shared =
         is_sharable(asked_, s_.request.has_body()) && !s_.is_uncacheable &&
         (!asked_.has_range || fetches_whole({.is_stored = s_.head != nullptr,
@@ -402,7 +422,9 @@ class Account {
                                              .is_being_fetched = s_.is_being_fetched}));
     const bool joins = is_shared && s_.is_being_fetched;
     next["joins"] = joins;
-    if (is_shared && !joins && !s_.head && !asked_.has_range && !s_.tags.empty()) {
+    const bool leads = is_shared && !joins && !s_.head;
+    const bool completes = leads && tell_completion(next);
+    if (leads && !completes && !asked_.has_range && !s_.tags.empty()) {
       next["names_tags"] = array_of(s_.tags);
       word("names", listed(s_.tags) + ": the origin says whether one of these variants will do");
     }
@@ -413,12 +435,24 @@ class Account {
                                            {.is_shared = is_shared,
                                             .joins = joins,
                                             .validates = validates,
+                                            .completes = completes,
                                             .is_kept = next["keeps"] != "nothing"}));
     }
     std::string then;
     if (joins) then = "waits for the fetch that is under way; ";
     if (validates) then += "a 304 freshens what is stored; another answer: ";
     return then + keeping;
+  }
+
+  /// False: no beginning of it is kept.
+  bool tell_completion(json::object& next) {
+    const auto range = s_.part ? range_behind(s_.part->range.range) : std::nullopt;
+    if (!range) return false;
+    const std::string& tag = s_.part->head->facts.etag;
+    next["completes"] = json::object{{"range", *range}, {"if_range", tag}};
+    word("rest",
+         "asked for with Range: " + *range + ", If-Range: " + tag + ": the beginning is kept");
+    return true;
   }
 
   /// What becomes of a response that may be kept.
@@ -431,9 +465,12 @@ class Account {
                                                      : "not kept: the request's no-store";
     }
     if (is_part) {
-      next["keeps"] = "nothing";
-      return "a part is not kept, but it is a sighting of the whole; if the whole comes in its "
-             "place, that may be";
+      next["keeps"] = s_.has_memory_tier ? "memory" : "nothing";
+      if (!s_.has_memory_tier)
+        return "not kept: parts are in memory only; but it is a sighting of the whole";
+      next["detail"] = to_string(Detail::Part);
+      return "may be kept as a part, if it has a strong entity tag, and is a sighting of the "
+             "whole; if the whole comes in its place, that may be kept";
     }
     next["detail"] = to_string(s_.sighting);
     const bool is_written = is_admitted(s_.sighting);
@@ -466,11 +503,29 @@ class Account {
     if (own_answer_ == OwnAnswer::MaxForwards) return "Max-Forwards lets it go no further";
     if (decision_.step == Step::PassOn)
       return s_.request.method + ": only GET and HEAD are answered from the cache";
-    std::string text = s_.head           ? because_of_stored()
-                       : s_.vary.empty() ? "nothing is stored for this URL"
-                                         : "nothing is stored for this variant: " + variant_text();
+    std::string text = s_.head ? because_of_stored() : because_of_part();
     if (is_spared_) text += "; the origin failed a moment ago, and a stale answer may stand in";
     if (decision_.step == Step::Refuse) text += "; and the request's only-if-cached";
+    return text;
+  }
+
+  static std::string why_served(Seconds left) {
+    return left > Seconds{0}
+               ? "fresh for " + text_of(left) + " more"
+               : "stale for " + text_of(-left) + ", which the request's max-stale allows";
+  }
+
+  /// Of what is stored for the request there is a part at most.
+  std::string because_of_part() const {
+    if (part_use_ == PartUse::All)
+      return "it lies within the part that is kept, " +
+             why_served(time_to_live(*s_.part->head, s_.now));
+    std::string text =
+        s_.part ? "nothing but a part is stored for this " : "nothing is stored for this ";
+    text += s_.vary.empty() ? "URL" : "variant: " + variant_text();
+    if (part_use_ == PartUse::Beyond) return text + "; not all that is asked for lies within it";
+    if (s_.part && has_get_range() && decision_.step == Step::Ask)
+      text += "; it does not do: " + why_not_part(s_, asked_);
     return text;
   }
 
@@ -480,8 +535,7 @@ class Account {
     const std::string stale = "stale for " + text_of(-left);
     switch (decision_.step) {
       case Step::Serve:
-        return left > Seconds{0} ? "fresh for " + text_of(left) + " more"
-                                 : stale + ", which the request's max-stale allows";
+        return why_served(left);
       case Step::ServeStaleAndRevalidate:
         return stale + ", within stale-while-revalidate=" +
                std::to_string(response.stale_while_revalidate.value_or(Seconds{0}).count());
@@ -535,7 +589,8 @@ class Account {
   const Decision decision_;
   const std::string protocols_;  // that the request may be upgraded to; empty: it is not
   const OwnAnswer own_answer_;   // of what is passed on
-  const bool is_spared_;         // what is stored answers, although the origin should be asked
+  const PartUse part_use_;
+  const bool is_spared_;  // what is stored answers, although the origin should be asked
   Explanation out_;
 };
 

@@ -13,10 +13,17 @@
 #include "cache/detail.h"
 #include "cache/key.h"
 #include "cache/object.h"
+#include "cache/policy/range.h"
 #include "config/clock.h"
 #include "proxy/request.h"
 
 namespace secondsight::proxy {
+
+/// What is kept in parts of a whole (cache/partial.h): the head of a 206, and the bytes it is of.
+struct KeptPart {
+  std::shared_ptr<const cache::ObjectHead> head;
+  cache::policy::ContentRange range;  // its complete length is known
+};
 
 /// All that the answer to one request depends on, as it is at one moment.
 struct Situation {
@@ -31,6 +38,7 @@ struct Situation {
   bool is_by_language = false;      // the variant is another's, in the preferred language
   std::shared_ptr<const cache::ObjectHead> head;  // null: nothing is stored for this request
   std::uint64_t body_bytes = 0;
+  std::optional<KeptPart> part{};
 
   bool in_memory = false;           // the memory tier has it
   bool is_on_its_way = false;       // the writer has it

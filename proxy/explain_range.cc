@@ -8,6 +8,7 @@
 #include "cache/policy/validation.h"
 #include "config/units.h"
 #include "proxy/exchange_rules.h"
+#include "proxy/explain_part.h"
 #include "proxy/selection.h"
 
 namespace secondsight::proxy {
@@ -40,7 +41,8 @@ std::string why_whole(const Situation& s) {
 }
 
 /// What a stream of the whole would give; empty where that depends on what is not known yet.
-std::optional<Selection> foresee_parts(const Situation& s) {
+std::optional<Selection> foresee_parts(const Situation& s, bool completes) {
+  if (completes) return select_of_part(s);
   if (s.head && s.head->status == 200) return select_parts(s.request.fields, *s.head, s.body_bytes);
   if (s.request.fields.contains("If-Range")) return std::nullopt;
   cache::ObjectHead head;
@@ -62,29 +64,12 @@ std::string why_part(const Situation& s, const policy::RequestFacts& request) {
   return "the whole is fetched for a part at its second sighting";
 }
 
-}  // namespace
-
-RangeStory tell_range_of_hit(const Situation& s) {
+/// What a whole of that length is served as; the words are for who gets parts of it.
+RangeStory tell_selection(const Selection& selection, std::uint64_t complete_bytes) {
   RangeStory story{.facts = no_facts(), .words = {}};
-  if (s.head->status == 200 &&
-      policy::is_not_modified(s.request.fields, s.head->facts, s.head->times)) {
-    story.facts["status"] = 304;
-    story.words = "none of it: answered 304";
-    return story;
-  }
-  const bool is_200 = s.head->status == 200;
-  const Selection selection = is_200 ? select_parts(s.request.fields, *s.head, s.body_bytes)
-                                     : select_whole(*s.head, s.body_bytes);
   story.facts["status"] = selection.status;
-  story.facts["complete_bytes"] = s.body_bytes;
-  if (selection.status == 416) {
-    story.words = "416: nothing of it lies within the " + std::to_string(s.body_bytes) + " bytes";
-    return story;
-  }
-  if (selection.status != 206) {
-    story.words = std::to_string(selection.status) + ", the whole: " + why_whole(s);
-    return story;
-  }
+  story.facts["complete_bytes"] = complete_bytes;
+  if (selection.status != 206) return story;
   std::string list;
   auto& parts = story.facts["parts"].as_array();
   for (const policy::ByteRange& range : selection.ranges) {
@@ -93,8 +78,34 @@ RangeStory tell_range_of_hit(const Situation& s) {
         .append(std::to_string(range.first) + "-" + std::to_string(range.end() - 1));
   }
   story.words = (selection.ranges.size() > 1 ? "206 multipart: bytes " : "206: bytes ") + list +
-                " of " + std::to_string(s.body_bytes);
+                " of " + std::to_string(complete_bytes);
   return story;
+}
+
+}  // namespace
+
+RangeStory tell_range_of_hit(const Situation& s) {
+  if (s.head->status == 200 &&
+      policy::is_not_modified(s.request.fields, s.head->facts, s.head->times)) {
+    RangeStory story{.facts = no_facts(), .words = {}};
+    story.facts["status"] = 304;
+    story.words = "none of it: answered 304";
+    return story;
+  }
+  const bool is_200 = s.head->status == 200;
+  const Selection selection = is_200 ? select_parts(s.request.fields, *s.head, s.body_bytes)
+                                     : select_whole(*s.head, s.body_bytes);
+  RangeStory story = tell_selection(selection, s.body_bytes);
+  if (selection.status == 416) {
+    story.words = "416: nothing of it lies within the " + std::to_string(s.body_bytes) + " bytes";
+  } else if (selection.status != 206) {
+    story.words = std::to_string(selection.status) + ", the whole: " + why_whole(s);
+  }
+  return story;
+}
+
+RangeStory tell_range_of_part(const Situation& s) {
+  return tell_selection(select_of_part(s), s.part->range.complete_bytes.value_or(0));
 }
 
 RangeStory tell_range_of_fetch(const Situation& s, const policy::RequestFacts& request,
@@ -112,24 +123,25 @@ RangeStory tell_range_of_fetch(const Situation& s, const policy::RequestFacts& r
     return story;
   }
   const std::uint64_t reach_bytes = fetch.is_kept ? kRangeReachBytes : kPassingReachBytes;
-  const auto parts = foresee_parts(s);
-  const bool is_too_far = !fetch.joins && parts && !is_in_reach(*parts, reach_bytes);
-  story.facts["asks_for"] = is_too_far ? "whole-then-part" : "whole";
+  const std::uint64_t there_bytes = fetch.completes ? s.part->range.range.size : 0;
+  const auto parts = foresee_parts(s, fetch.completes);
+  const bool is_too_far = !fetch.joins && parts && !is_in_reach(*parts, there_bytes + reach_bytes);
+  const std::string asks_for = fetch.completes ? "rest" : "whole";
   if (is_too_far) {
-    story.words = "the whole is asked for, and this part alone behind it: it " +
+    story.facts["asks_for"] = asks_for + "-then-part";
+    story.words = "the " + asks_for + " is asked for, and this part alone behind it: it " +
                   (parts->is_ascending()
                        ? "begins more than " + format_bytes(reach_bytes) + " ahead of what has come"
                        : std::string("is several in another order than the body"));
     return story;
   }
-  if (s.head && s.head->status == 200 && !fetch.joins) {
-    story = tell_range_of_hit(s);
-    story.facts["asks_for"] = "whole";
-  }
-  story.words =
-      "the whole is asked for, and this part served from it as it comes; alone if it "
-      "begins more than " +
-      format_bytes(reach_bytes) + " ahead";
+  if (fetch.completes) story = tell_range_of_part(s);
+  if (s.head && s.head->status == 200 && !fetch.joins) story = tell_range_of_hit(s);
+  story.facts["asks_for"] = asks_for;
+  story.words = "the " + asks_for + " is asked for, and this part served from " +
+                (fetch.completes ? "the whole" : "it") +
+                " as it comes; alone if it begins more than " + format_bytes(reach_bytes) +
+                " ahead";
   return story;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "cache/partial.h"
 #include "cache/variants.h"
 #include "proxy/exchange_rules.h"
 #include "proxy/request_parser.h"
@@ -55,6 +56,10 @@ Situation Explainer::look(Request request) const {
     s.head = object->head;
     s.body_bytes = object->body_bytes;
     s.would_promote = cache_.would_promote(*object);
+  }
+  if (const auto part = cache_.look_for_part(s.key)) {
+    if (const auto held = cache::kept_range(*part->head, part->body_bytes))
+      s.part = KeptPart{part->head, *held};
   }
   s.verdict = cache_.peek(s.key);
   s.sighting = cache_.foresee(s.key, std::nullopt);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cache/partial.h"
 #include "cache/policy/read_facts.h"
 #include "cache/variants.h"
 #include "tests/cache/cache_fixture.h"
@@ -144,6 +145,23 @@ TEST(Cache, LookingSaysWhereAKeyIs) {
   EXPECT_EQ(cache->look(key).in_queue, nullptr);
   EXPECT_FALSE(cache->look(key).is_on_its_way);
   EXPECT_TRUE(cache->look(key).on_disk);
+}
+
+TEST(Cache, LookingForAPartIsNoUseOfIt) {
+  const auto survives = [](bool is_used) {
+    const CacheUnderTest cache({.memory_bytes = 2_MiB});
+    const CacheKey key = key_of("/a");
+    EXPECT_EQ(cache->look_for_part(key), nullptr);
+    const auto body = object_of("/a", 10_KiB);
+    const auto part = make_object(partial_key(key, kSeed), body->head, body->body);
+    cache->keep_part(key, part);
+    EXPECT_EQ(is_used ? cache->find_part(key) : cache->look_for_part(key), part);
+    for (int i = 0; i < 400; ++i)
+      cache->keep(object_of("/" + std::to_string(i), 10_KiB), Newcomer::First);
+    return cache->look_for_part(key) != nullptr;
+  };
+  EXPECT_TRUE(survives(true));
+  EXPECT_FALSE(survives(false));
 }
 
 TEST(Cache, WhatIsRefreshedWhileItWaitsIsWrittenWithItsNewHead) {

@@ -44,6 +44,29 @@ Situation situation(std::string_view request_fields, std::string_view response_f
   return s;
 }
 
+/// Bytes [first, last] of 1000 are kept of it, as `age` says.
+Change with_part(std::uint64_t first, std::uint64_t last) {
+  return [=](Situation& s) {
+    OriginHead head;
+    head.status = 206;
+    head.fields = fields("Cache-Control: max-age=60\r\nETag: \"v1\"\r\n");
+    s.part =
+        KeptPart{make_object_head(head, {kReceived, kReceived}), {{first, last + 1 - first}, 1000}};
+  };
+}
+
+Change both(const Change& first, const Change& second) {
+  return [=](Situation& s) {
+    first(s);
+    second(s);
+  };
+}
+
+void on_repeat(Situation& s) {
+  s.verdict = Verdict::Repeat;
+  s.sighting = Detail::Repeat;
+}
+
 std::string words_of(const Explanation& explanation, std::string_view label) {
   std::string all;
   for (const auto& [name, text] : explanation.words)
@@ -65,6 +88,9 @@ struct Row {
 };
 
 constexpr const char* kFresh = "Cache-Control: max-age=60\r\nETag: \"v1\"\r\n";
+constexpr const char* kKeptAsPart =
+    "may be kept as a part, if it has a strong entity tag, and is a sighting of the whole; if the "
+    "whole comes in its place, that may be kept";
 constexpr const char* kNoTag = "Cache-Control: max-age=60\r\n";
 
 const std::vector<Row>& rows() {
@@ -261,11 +287,18 @@ const std::vector<Row>& rows() {
       {.request = "Range: bytes=0-1\r\n",
        .action = "fetch",
        .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing is stored for this URL",
+       .then = kKeptAsPart},
+      {.request = "Range: bytes=0-1\r\n",
+       .action = "fetch",
+       .forward = "uri-miss",
        .keeps = "nothing",
        .next = "fetched from the origin: uri-miss",
        .because = "nothing is stored for this URL",
-       .then = "a part is not kept, but it is a sighting of the whole; if the whole comes in its "
-               "place, that may be"},
+       .then = "not kept: parts are in memory only; but it is a sighting of the whole",
+       .change = [](Situation& s) { s.has_memory_tier = false; }},
       {.request = "Range: bytes=0-1\r\n",
        .action = "fetch",
        .forward = "uri-miss",
@@ -290,6 +323,94 @@ const std::vector<Row>& rows() {
            [](Situation& s) {
              s.vary = {"accept-encoding", "accept-language"};
            }},
+      // Of which a part is kept.
+      {.request = "Range: bytes=100-109\r\n",
+       .age = 10,
+       .action = "hit",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "a hit in memory, of the part that is kept",
+       .because = "it lies within the part that is kept, fresh for 50s more",
+       .then = "a sighting of the whole",
+       .change = with_part(100, 199)},
+      {.request = "Range: bytes=-801\r\nCache-Control: max-stale\r\n",
+       .age = 70,
+       .action = "hit",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "a hit in memory, of the part that is kept",
+       .because = "it lies within the part that is kept, stale for 10s, which the request's "
+                  "max-stale allows",
+       .then = "a sighting of the whole",
+       .change = with_part(199, 999)},
+      {.request = "Range: bytes=190-200\r\n",
+       .action = "fetch",
+       .forward = "partial",
+       .keeps = "disk",
+       .next = "fetched from the origin: partial",
+       .because = "nothing but a part is stored for this URL; not all that is asked for lies "
+                  "within it",
+       .then = "written to disk as it comes, if it may be kept: it is a repeat",
+       .change = both(with_part(100, 199), on_repeat)},
+      {.request = "Range: bytes=1000-\r\n",
+       .action = "fetch",
+       .forward = "partial",
+       .keeps = "memory",
+       .next = "fetched from the origin: partial",
+       .because = "nothing but a part is stored for this URL; not all that is asked for lies "
+                  "within it",
+       .then = kKeptAsPart,
+       .change = with_part(0, 998)},
+      {.request = "Range: bytes=100-109\r\nIf-Range: \"v2\"\r\n",
+       .action = "fetch",
+       .forward = "partial",
+       .keeps = "memory",
+       .next = "fetched from the origin: partial",
+       .because = "nothing but a part is stored for this URL; not all that is asked for lies "
+                  "within it",
+       .then = kKeptAsPart,
+       .change = with_part(100, 199)},
+      {.request = "Range: bytes=100-109\r\nIf-None-Match: \"v2\"\r\n",
+       .action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing but a part is stored for this URL; it does not do: the request has "
+                  "conditions",
+       .then = kKeptAsPart,
+       .change = with_part(100, 199)},
+      {.request = "Range: bytes=100-109\r\n",
+       .age = 70,
+       .action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing but a part is stored for this URL; it does not do: it is stale for 10s",
+       .then = kKeptAsPart,
+       .change = with_part(100, 199)},
+      {.request = "Range: bytes=100-109\r\nCache-Control: no-cache\r\n",
+       .action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing but a part is stored for this URL; it does not do: it would have to be "
+                  "validated",
+       .then = kKeptAsPart,
+       .change = with_part(100, 199)},
+      {.request = "Range: bytes=100-109\r\nCache-Control: only-if-cached\r\n",
+       .action = "refuse",
+       .forward = nullptr,
+       .keeps = nullptr,
+       .next = "504: the origin may not be asked",
+       .because = "nothing but a part is stored for this URL; and the request's only-if-cached",
+       .change = with_part(100, 199)},
+      {.action = "fetch",
+       .forward = "uri-miss",
+       .keeps = "memory",
+       .next = "fetched from the origin: uri-miss",
+       .because = "nothing but a part is stored for this URL",
+       .then = "kept in memory only, if it may be kept: it is a first sighting",
+       .change = with_part(0, 199)},
       // The origin failed a moment ago.
       {.response = kFresh,
        .age = 70,
@@ -493,10 +614,6 @@ TEST(Explain, WhatARangeGets) {
     const char* asks_for;  // null: nobody
     Change change = {};
   };
-  const Change on_repeat = [](Situation& s) {
-    s.verdict = Verdict::Repeat;
-    s.sighting = Detail::Repeat;
-  };
   constexpr const char* kAsItComes =
       "the whole is asked for, and this part served from it as it comes; alone if it begins more "
       "than 8 MiB ahead";
@@ -575,6 +692,21 @@ TEST(Explain, WhatARangeGets) {
                  s.verdict = Verdict::Repeat;
                  s.sighting = Detail::NoDisk;
                }},
+           // Of what is kept in parts, of 1000 bytes.
+           Part{"Range: bytes=195-199,100-109\r\n", "", 0,
+                "206 multipart: bytes 195-199, 100-109 of 1000", nullptr, with_part(100, 199)},
+           Part{"Range: bytes=190-200\r\n", "", 0, kAsItComes, "whole",
+                both(with_part(100, 199), on_repeat)},
+           Part{"Range: bytes=190-200\r\n", "", 0,
+                "the rest is asked for, and this part served from the whole as it comes; alone if "
+                "it begins more than 8 MiB ahead",
+                "rest", both(with_part(0, 199), on_repeat)},
+           Part{"Range: bytes=500-,0-9\r\n", "", 0,
+                "the rest is asked for, and this part alone behind it: it is several in another "
+                "order than the body",
+                "rest-then-part", both(with_part(0, 199), on_repeat)},
+           Part{"Range: bytes=190-200\r\n", "", 0, kAsItComes, "whole",
+                both(with_part(0, 199), [](Situation& s) { s.is_being_fetched = true; })},
        }) {
     Situation s = situation(row.request, row.response, row.age);
     s.body_bytes = 1000;
@@ -597,6 +729,56 @@ TEST(Explain, WhatARangeGets) {
   EXPECT_EQ(boost::json::serialize(parts.facts.at("next").at("range")),
             R"({"status":206,"parts":[{"first":500,"last":999},{"first":0,"last":9}],)"
             R"("complete_bytes":1000,"asks_for":null})");
+}
+
+TEST(Explain, WhatOfAPartIsKept) {
+  Situation s = situation("", "", 10);
+  EXPECT_EQ(words_of(explain(s), "part"), "");
+  EXPECT_TRUE(explain(s).facts.at("part").is_null());
+  with_part(100, 199)(s);
+  EXPECT_EQ(words_of(explain(s), "part"),
+            "bytes 100-199 of 1000 in memory, entity tag \"v1\", fresh until Sun, 06 Nov 1994 "
+            "08:50:37 GMT");
+  EXPECT_EQ(boost::json::serialize(explain(s).facts.at("part")),
+            R"({"first":100,"last":199,"complete_bytes":1000,"entity_tag":"\"v1\"",)"
+            R"("is_fresh":true,"seconds_left":50,"fresh_until":"Sun, 06 Nov 1994 08:50:37 GMT"})");
+  s.now += Seconds{60};
+  EXPECT_EQ(words_of(explain(s), "part"),
+            "bytes 100-199 of 1000 in memory, entity tag \"v1\", stale since Sun, 06 Nov 1994 "
+            "08:50:37 GMT");
+}
+
+TEST(Explain, ABeginningIsCompleted) {
+  Situation s = situation("", "", 10);
+  s.tags = {"\"a\""};
+  with_part(0, 199)(s);
+  EXPECT_EQ(words_of(explain(s), "rest"),
+            "asked for with Range: bytes=200-, If-Range: \"v1\": the beginning is kept");
+  EXPECT_EQ(boost::json::serialize(explain(s).facts.at("next").at("completes")),
+            R"({"range":"bytes=200-","if_range":"\"v1\""})");
+  EXPECT_EQ(words_of(explain(s), "names"), "") << "one or the other";
+  for (const Change& change :
+       {with_part(1, 199), Change([](Situation& t) { t.is_being_fetched = true; }),
+        Change([](Situation& t) { t.is_uncacheable = true; }),
+        Change([](Situation& t) { t.request.fields = fields("Range: bytes=0-500\r\n"); }),
+        Change([](Situation& t) { t.head = situation("", kNoTag, 70).head; })}) {
+    Situation changed = s;
+    change(changed);
+    EXPECT_EQ(words_of(explain(changed), "rest"), "");
+    EXPECT_TRUE(explain(changed).facts.at("next").at("completes").is_null());
+  }
+}
+
+TEST(Explain, APartFarAheadOfABeginningCountsFromItsEnd) {
+  constexpr std::uint64_t kBytes = 1U << 30;
+  for (const std::uint64_t first : {200U + (8U << 20), 201U + (8U << 20)}) {
+    Situation s = situation("Range: bytes=" + std::to_string(first) + "-\r\n", "", 10);
+    both(with_part(0, 199), on_repeat)(s);
+    s.part->range.complete_bytes = kBytes;
+    const Explanation explanation = explain(s);
+    const auto& range = explanation.facts.at("next").at("range");
+    EXPECT_EQ(range.at("asks_for"), first == 200U + (8U << 20) ? "rest" : "rest-then-part");
+  }
 }
 
 TEST(Explain, WhereItIsAndWhatTheFilterSays) {
@@ -634,14 +816,14 @@ TEST(Explain, FactsHaveStableNames) {
       R"({"name":"cookie","value":null}],"key":"http://a.test/b",)"
       R"("listed":2,"is_by_language":false},"stored":true,"object":{"status":200,"reason":"OK","entity_tag":"\"v1\"",)"
       R"("last_modified":null,"body_bytes":5,"in_memory":true,"on_its_way_to_disk":false,)"
-      R"("on_disk":false},"freshness":{"age_seconds":10,"lifetime_seconds":60,)"
+      R"("on_disk":false},"part":null,"freshness":{"age_seconds":10,"lifetime_seconds":60,)"
       R"("lifetime_from":"max-age","directives_from":"Cache-Control","is_fresh":true,"seconds_left":50,)"
       R"("fresh_until":"Sun, 06 Nov 1994 08:50:37 GMT"},)"
       R"("stale_use":{"without_waiting":null,"on_error":null,"forbidden_by":null,)"
       R"("configured_seconds":0,"is_by_configuration":false,"is_origin_failing":false},)"
       R"("filter":"first-sighting","is_being_fetched":false,"is_remembered_as_uncacheable":false,)"
       R"("next":{"action":"hit","forward":null,"detail":"memory","because":"fresh for 50s more",)"
-      R"("validators":[],"names_tags":[],"range":null,"joins":false,"keeps":"disk"}})");
+      R"("validators":[],"names_tags":[],"completes":null,"range":null,"joins":false,"keeps":"disk"}})");
 }
 
 }  // namespace

@@ -248,10 +248,6 @@ void Cache::keep(const ObjectPtr& object, Newcomer newcomer) {
   if (memory_) memory_->insert(object, newcomer);
 }
 
-void Cache::drop_from_memory(const CacheKey& key) noexcept {
-  if (memory_) memory_->erase(key);
-}
-
 bool Cache::has_newer(const CacheKey& key, const ObjectHead& head) noexcept {
   const ObjectPtr current = find_in_memory(key);
   return current && current->head->times.response_received > head.times.response_received;

@@ -177,8 +177,6 @@ class Cache {
   /// that code on the fly give one tag to the plain and the coded, and would call either good.)
   std::vector<TaggedVariant> tagged_variants(const CacheKey& primary, const Object& marker,
                                              const policy::FieldBlock& request) const;
-  /// Takes an object out of the memory tier again, and nowhere else.
-  void drop_from_memory(const CacheKey& key) noexcept;
   /// Whether what is in memory under that key came later than this head.
   bool has_newer(const CacheKey& key, const ObjectHead& head) noexcept;
   /// An unsafe request changed the resource (RFC 9111 4.4): no stored response of it is used again,

@@ -263,25 +263,10 @@ void Exchange::judge_stored(const Found& found, const FlightReader& reader) {
     return policy::storability(facts, fresh->facts) == policy::Storability::Storable;
   };
   if (verdict == policy::HeadVerdict::Outdated || !is_covered || !storable_for({})) {
-    services_.cache.invalidate(found.key, nullptr, services_.clock.wall());
-  } else if (storable_for(as_get) && !is_outdated()) {
-    refresher(found)(fresh);
-    take_back_if_outdated(found);
+    services_.flights.forget(services_.cache, primary_, found.key, nullptr, services_.clock.wall());
+  } else if (storable_for(as_get)) {
+    publish([&] { refresher(found)(fresh); });
   }
-}
-
-/// Whether an unsafe request changed the resource since the cache was asked.
-bool Exchange::is_outdated() const {
-  return services_.flights.invalidations(primary_) != invalidations_;
-}
-
-/// After something went into the cache on behalf of what was found there: an unsafe request that
-/// came meanwhile may have found nothing there to forget.
-void Exchange::take_back_if_outdated(const Found& found) {
-  if (!is_outdated()) return;
-  const WallTime now = services_.clock.wall();
-  services_.cache.invalidate(found.key, nullptr, now);
-  if (found.marker) services_.cache.invalidate(found.marker->key, found.marker, now);
 }
 
 bool Exchange::take_off(FlightReader& reader, FlightPlan plan, const Found& found) {
@@ -510,7 +495,6 @@ net::awaitable<void> Exchange::pass_through(const CacheKey& primary) {
 }
 
 net::awaitable<void> Exchange::invalidate(const CacheKey& primary) {
-  services_.flights.note_invalidated(primary.fingerprint());
   Found found = make_found(primary, nullptr);
   found.object = services_.cache.find_in_memory(primary);
   if (const auto entry = services_.cache.find_on_disk(primary);
@@ -518,7 +502,8 @@ net::awaitable<void> Exchange::invalidate(const CacheKey& primary) {
     co_await read_from_disk(found, *entry);
   }
   const bool varies = found.object && found.object->is_vary_marker;
-  services_.cache.invalidate(primary, varies ? found.object : nullptr, services_.clock.wall());
+  services_.flights.forget(services_.cache, primary.fingerprint(), primary,
+                           varies ? found.object : nullptr, services_.clock.wall());
 }
 
 // ----------------------------------------------------------------

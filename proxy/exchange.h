@@ -9,6 +9,7 @@
 #include "proxy/body.h"
 #include "proxy/counters.h"
 #include "proxy/flight.h"
+#include "proxy/flight_table.h"
 #include "proxy/handler.h"
 #include "proxy/lent_body.h"
 #include "proxy/request.h"
@@ -92,8 +93,11 @@ class Exchange {
   FlightPlan plan_flight(const cache::CacheKey& primary, const Found& found, Sharing sharing);
   void plan_validation(FlightPlan& plan, const Found& found) const;
   Refresh refresher(const Found& found) const;
-  bool is_outdated() const;
-  void take_back_if_outdated(const Found& found);
+  /// Puts something into the cache on behalf of what was found there, unless that is outdated.
+  template <class Put>
+  bool publish(const Put& put) {
+    return services_.flights.publish(primary_, invalidations_, put);
+  }
   void judge_stored(const Found& found, const FlightReader& reader);
   /// True: the reader leads; false: it joined another's flight.
   bool take_off(FlightReader& reader, FlightPlan plan, const Found& found);

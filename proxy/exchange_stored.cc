@@ -65,11 +65,11 @@ net::awaitable<void> Exchange::read_from_disk(Found& found, const cache::Index::
       std::make_shared<cache::Object>(found.key, found.disk->head, std::move(body), body_bytes);
   object->is_vary_marker = found.disk->is_vary_marker;
   object->on_disk.store(true, std::memory_order_relaxed);
-  services_.cache.keep(object, cache::Newcomer::SeenBefore);
-  // Reading took time: what was replaced or forgotten meanwhile is not to come back.
-  const auto still = services_.cache.find_on_disk(found.key);
-  if (is_outdated() || !still || still->location != entry.location)
-    services_.cache.drop_from_memory(found.key);
+  publish([&] {  // reading took time: what was replaced meanwhile is not to come back
+    const auto still = services_.cache.find_on_disk(found.key);
+    if (still && still->location == entry.location)
+      services_.cache.keep(object, cache::Newcomer::SeenBefore);
+  });
   if (!object->is_vary_marker && facts_.method == policy::Method::Get)
     services_.cache.note_disk_hit(found.key);
   found.object = std::move(object);
@@ -100,10 +100,11 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
   if (status.detail.empty()) status.detail = to_string(in_memory ? Detail::Memory : Detail::Disk);
   const bool is_current = found.object && found.object->head == head;
   if (in_memory && is_current && facts_.method == policy::Method::Get &&
-      services_.cache.promote(found.object)) {
-    status.stored = true;
-    if (found.marker) services_.cache.persist_marker(found.marker);
-    take_back_if_outdated(found);
+      !found.object->on_disk.load(std::memory_order_relaxed)) {
+    publish([&] {
+      status.stored = services_.cache.promote(found.object);
+      if (status.stored && found.marker) services_.cache.persist_marker(found.marker);
+    });
   }
 
   std::string patched;

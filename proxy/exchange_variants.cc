@@ -100,7 +100,8 @@ net::awaitable<Exchange::Served> Exchange::serve_other_variant(const CacheKey& p
   if (!other || !policy::matches_strongly(other.head()->facts.etag, chosen->etag))
     co_return Served::No;
   HeadPtr fresh = freshened_head(*other.head(), *told);
-  if (!status.collapsed.value_or(false)) keep_as_variant(primary, missing, other, fresh);
+  if (!status.collapsed.value_or(false))
+    publish([&] { keep_as_variant(primary, missing, other, fresh); });
   co_return co_await serve(other, status, Outcome::Revalidated, std::move(fresh));
 }
 
@@ -108,7 +109,6 @@ net::awaitable<Exchange::Served> Exchange::serve_other_variant(const CacheKey& p
 void Exchange::keep_as_variant(const CacheKey& primary, const Found& missing, const Found& other,
                                const HeadPtr& fresh) {
   if (policy::storability(facts_, fresh->facts) != policy::Storability::Storable) return;
-  if (is_outdated()) return;
   refresher(other)(fresh);
   if (!other.object) return;  // too large to be copied
   cache::Cache& cache = services_.cache;
@@ -121,9 +121,6 @@ void Exchange::keep_as_variant(const CacheKey& primary, const Found& missing, co
     cache.store(*sighting.admitted, copy);
   }
   cache.keep(copy, sighting.admitted ? cache::Newcomer::SeenBefore : cache::Newcomer::First);
-  if (!is_outdated()) return;
-  cache.invalidate(copy->key, nullptr, services_.clock.wall());
-  take_back_if_outdated(other);
 }
 
 }  // namespace secondsight::proxy

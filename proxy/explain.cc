@@ -96,7 +96,9 @@ class Account {
         decision_(decide(asked_, s_.head.get(), !s_.vary.empty(), s_.now)),
         protocols_(upgrade_protocols(s_.request)),
         own_answer_(own_answer(s_.request)),
-        part_use_(decision_.step == Step::Ask ? part_use(s_, asked_) : PartUse::None),
+        part_use_(decision_.step == Step::Ask || decision_.step == Step::Refuse
+                      ? part_use(s_, asked_)
+                      : PartUse::None),
         is_spared_(decision_.step == Step::Ask && s_.head && s_.is_failing &&
                    may_stand_in(asked_, *s_.head, s_.configured_stale_if_error, s_.now)) {}
 

@@ -187,8 +187,7 @@ void Flight::on_head(OriginHead&& head) {
     marker_ = std::move(placement.marker);
   } else if (plan_.shared) {
     flights_.note_uncacheable(plan_.primary.fingerprint(), services_.clock.steady());
-    if (plan_.has_stored && head.status < 500)
-      services_.cache.invalidate(plan_.primary, plan_.vary_marker, services_.clock.wall());
+    if (plan_.has_stored && head.status < 500) forget(plan_.primary, plan_.vary_marker);
   }
   // A part may be of another version than the whole that goes by.
   if (head.status == 200 && !plan_.prefix) services_.cache.forget_part(plan_.key);
@@ -287,21 +286,19 @@ void Flight::on_done(OriginError error) {
   {
     const std::lock_guard lock(mutex_);
     if (mode_ == Mode::Whole) whole = true;
-    if (mode_ == Mode::Filling && !is_outdated() && !fill_->failed()) {
+    if (mode_ == Mode::Filling && !fill_->failed()) {
       if (part_bytes_ > 0) hand_over_part();
-      if (marker_) services_.cache.persist_marker(marker_);
-      services_.cache.commit(fill_, head_);
-      committing_ = committing = true;
-    } else {
+      committing_ = committing = publish([&] {
+        if (marker_) services_.cache.persist_marker(marker_);
+        services_.cache.commit(fill_, head_);
+      });
+    }
+    if (!committing) {
       give_up_fill();
       released = true;
     }
   }
-  if (whole && !is_outdated()) {
-    is_part_ ? keep_part() : keep_whole();
-    take_back_if_outdated(*stored_key_);
-  }
-  if (committing) take_back_if_outdated(*stored_key_);
+  if (whole) publish([&] { is_part_ ? keep_part() : keep_whole(); });
   if (released) leave_table();  // after it can be found in the cache
   {
     const std::lock_guard lock(mutex_);
@@ -317,7 +314,7 @@ void Flight::handle_not_modified(const OriginHead& head) {
   const auto told = make_object_head(head, {request_sent_, services_.clock.wall()});
   if (!cache::policy::may_freshen(plan_.stale->facts, told->facts)) {
     // Of another version: what is stored is not that, and everyone looks again without it.
-    services_.cache.invalidate(plan_.key, nullptr, services_.clock.wall());
+    forget(plan_.key, nullptr);
     return end(OriginError::Cancelled);
   }
   auto fresh = freshened_head(*plan_.stale, *told);
@@ -325,13 +322,12 @@ void Flight::handle_not_modified(const OriginHead& head) {
     return cache::policy::storability(facts, fresh->facts) == Storability::Storable;
   };
   if (!storable_for({})) {
-    services_.cache.invalidate(plan_.primary, plan_.vary_marker, services_.clock.wall());
+    forget(plan_.primary, plan_.vary_marker);
   } else if (!is_covered(fresh->facts.vary)) {
     // Under this key it would answer requests that select another.
-    services_.cache.invalidate(plan_.key, nullptr, services_.clock.wall());
-  } else if (plan_.refresh && storable_for(plan_.facts) && !is_outdated()) {
-    plan_.refresh(fresh);
-    take_back_if_outdated(plan_.key);
+    forget(plan_.key, nullptr);
+  } else if (plan_.refresh && storable_for(plan_.facts)) {
+    publish([&] { plan_.refresh(fresh); });
   }
   answer_all(Arrival::NotModified, std::move(fresh));
 }
@@ -630,14 +626,9 @@ void Flight::keep_part() {
   cache.keep(whole, admitted ? cache::Newcomer::SeenBefore : cache::Newcomer::First);
 }
 
-/// After it was handed to the cache: an unsafe request that came meanwhile may have found nothing
-/// there to forget.
-void Flight::take_back_if_outdated(const cache::CacheKey& key) {
-  if (!is_outdated()) return;
-  services_.cache.invalidate(key, nullptr, services_.clock.wall());
-  // What is known of its variants may have been written over with what was known before.
-  const cache::ObjectPtr& marker = marker_ ? marker_ : plan_.vary_marker;
-  if (marker) services_.cache.invalidate(plan_.primary, marker, services_.clock.wall());
+void Flight::forget(const cache::CacheKey& key, const cache::ObjectPtr& marker) {
+  flights_.forget(services_.cache, plan_.primary.fingerprint(), key, marker,
+                  services_.clock.wall());
 }
 
 void Flight::leave(FlightReader& reader) {

@@ -200,7 +200,11 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   bool may_keep_part(const cache::ObjectHead& head, const OriginHead& received) const;
   void keep_whole();
   void keep_part();
-  void take_back_if_outdated(const cache::CacheKey& key);
+  void forget(const cache::CacheKey& key, const cache::ObjectPtr& marker);
+  template <class Put>
+  bool publish(const Put& put) {
+    return flights_.publish(plan_.primary.fingerprint(), invalidations_, put);
+  }
   void handle_not_modified(const OriginHead& head);
   void answer_all(Arrival arrival, std::shared_ptr<const cache::ObjectHead> head);
   void end(OriginError error);

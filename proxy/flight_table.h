@@ -8,6 +8,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include "admission/fingerprint.h"
+#include "cache/cache.h"
 #include "config/clock.h"
 #include "proxy/recent_keys.h"
 
@@ -52,12 +53,27 @@ class FlightTable {
     return failing_.contains(key, now);
   }
 
-  /// An unsafe request changed the resource of that primary key: flights that began before are
-  /// outdated. Call it before the cache is asked to forget.
-  void note_invalidated(const admission::Fingerprint& primary) noexcept {
+  /// The resource of that primary key changed, so that what is stored under `key` (the primary key
+  /// itself, or a variant's) is not used again, nor of any variant where `marker` is given. Whoever
+  /// asked the cache before finds that it is outdated when it wants to publish().
+  void forget(cache::Cache& cache, const admission::Fingerprint& primary,
+              const cache::CacheKey& key, const cache::ObjectPtr& marker, WallTime now) {
+    const std::lock_guard lock(publication(primary));
+    cache.invalidate(key, marker, now);
+    // After it: who sees the new count has not seen what was there.
     ++invalidations_[primary.low % kInvalidationSlots];
   }
-  /// Changes when the primary key is invalidated (and, rarely, when another is).
+  /// Puts something into the cache by calling `put`, unless the primary key was forgotten since
+  /// `seen` was read: false. The two never overlap, so that nothing comes back.
+  template <class Put>
+  bool publish(const admission::Fingerprint& primary, std::uint32_t seen, const Put& put) {
+    const std::lock_guard lock(publication(primary));
+    if (invalidations(primary) != seen) return false;
+    put();
+    return true;
+  }
+  /// Changes when the primary key is forgotten (and, rarely, when another is). To be read before
+  /// the cache is asked.
   std::uint32_t invalidations(const admission::Fingerprint& primary) const noexcept {
     return invalidations_[primary.low % kInvalidationSlots];
   }
@@ -66,6 +82,11 @@ class FlightTable {
   void release_whole(std::uint64_t bytes) noexcept;
 
  private:
+  static constexpr std::size_t kPublications = 64;
+  std::mutex& publication(const admission::Fingerprint& primary) noexcept {
+    return publications_[primary.low % kPublications];
+  }
+
   static constexpr std::size_t kShards = 64;
   static constexpr std::size_t kInvalidationSlots = 8192;
   using Map = boost::unordered_flat_map<admission::Fingerprint, std::shared_ptr<Flight>,
@@ -79,6 +100,7 @@ class FlightTable {
   RecentKeys failing_;
   /// Keys that share a slot cost each other one response that is not kept.
   std::array<std::atomic<std::uint32_t>, kInvalidationSlots> invalidations_{};
+  std::array<std::mutex, kPublications> publications_;
   std::atomic<std::uint64_t> whole_bytes_{0};  // relaxed: a bound
 };
 

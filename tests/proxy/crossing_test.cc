@@ -307,6 +307,7 @@ TEST(Crossing, AnswersForItself) {
   const RawResponse options = proxy.send("OPTIONS", "*", "Max-Forwards: 0\r\n");
   EXPECT_EQ(options.status, 200);
   EXPECT_EQ(options.field("Content-Length"), "0");
+  EXPECT_EQ(options.field("Date"), "Thu, 01 Jan 2026 00:00:00 GMT");
   EXPECT_EQ(options.field("Allow"), "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
 
   const RawResponse trace = proxy.send(
@@ -318,6 +319,7 @@ TEST(Crossing, AnswersForItself) {
   EXPECT_EQ(trace.status, 200);
   EXPECT_EQ(trace.field("Content-Type"), "message/http");
   EXPECT_EQ(trace.field("Cache-Control"), "no-store");
+  EXPECT_EQ(trace.field("Date"), "Thu, 01 Jan 2026 00:00:00 GMT");
   EXPECT_EQ(trace.body,
             "TRACE /a?b HTTP/1.1\r\nHost: example.test\r\nMax-Forwards: 0\r\nVia: 1.1 other\r\n"
             "X: y\r\n\r\n");
@@ -329,6 +331,21 @@ TEST(Crossing, AnswersForItself) {
 
   origin.on("*", ok("Allow: ALL\r\n", ""));
   EXPECT_EQ(proxy.send("OPTIONS", "*").field("Allow"), "ALL");
+}
+
+TEST(Crossing, OurOwnErrorsAreDated) {
+  ScriptedOrigin origin([](OriginConnection& connection) { connection.read_request(); });
+  RunningProxy proxy(origin.url());
+  proxy.clock.advance(std::chrono::seconds{61});
+  const std::vector<RawResponse> errors{proxy.get("/a"),
+                                        proxy.get("/a", "Cache-Control: only-if-cached\r\n"),
+                                        proxy.send("TRACE", "/a", "", "body")};
+  std::vector<int> codes;
+  for (const RawResponse& error : errors) {
+    codes.push_back(error.status);
+    EXPECT_EQ(error.field("Date"), "Thu, 01 Jan 2026 00:01:01 GMT") << error.head;
+  }
+  EXPECT_EQ(codes, (std::vector<int>{502, 504, 400}));
 }
 
 TEST(Crossing, ConnectIsRefused) {

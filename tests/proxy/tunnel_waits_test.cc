@@ -121,6 +121,7 @@ class TunnelWaits : public ::testing::Test {
   secondsight::test::ManualClock clock;
   Metrics metrics;
   HandDrivenClient client{io};
+  std::atomic<int> rounds = 0;  // of the origin's script, which may run until the origin is gone
   std::unique_ptr<ScriptedOrigin> origin;
   std::unique_ptr<Tunnels> tunnels;
   std::unique_ptr<Tunnel> tunnel;
@@ -151,8 +152,7 @@ TEST_F(TunnelWaits, AnOriginThatNeverReadsIsCutWhileItSends) {
 
 TEST_F(TunnelWaits, AnOriginThatReadsSlowlyIsWaitedForWhileItReads) {
   client.sends = true;
-  std::atomic<int> rounds = 0;
-  open([&](OriginConnection& connection) {
+  open([this](OriginConnection& connection) {
     for (;; ++rounds) {
       connection.checkpoint();
       for (std::size_t got = 0; got < kMuch;) {

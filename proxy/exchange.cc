@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cache/policy/freshness.h"
+#include "cache/policy/http_date.h"
 #include "cache/policy/invalidation.h"
 #include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
@@ -448,6 +449,7 @@ net::awaitable<void> Exchange::refuse(int code, std::string_view detail, CacheSt
   cache_status.detail = detail;
   detail_ = detail;
   append_cache_status(patched, cache_status);
+  patched.append("Date: ").append(policy::format_http_date(now_)).append("\r\n");
   const std::string line = status_line(code, code == 504 ? "Gateway Timeout" : "Bad Gateway");
   std::string text = std::to_string(code);
   text.append(" ").append(detail).append("\n");

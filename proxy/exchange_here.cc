@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include "cache/policy/http_date.h"
 #include "proxy/exchange.h"
 #include "proxy/exchange_rules.h"
 
@@ -21,7 +22,8 @@ net::awaitable<bool> Exchange::answer_here() {
   const bool is_trace_with_body = why == OwnAnswer::TraceBody;
   detail_ = to_string(why);
   std::string patched = "Cache-Control: no-store\r\nCache-Status: secondsight; detail=";
-  patched.append(detail_).append("\r\n");
+  patched.append(detail_).append("\r\nDate: ").append(cache::policy::format_http_date(now_));
+  patched.append("\r\n");
   std::string line = "HTTP/1.1 200 OK\r\n";
   std::string text;
   if (is_trace_with_body) {

@@ -9,6 +9,8 @@
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
 
+#include "proxy/send_queue.h"
+
 namespace secondsight::proxy {
 namespace {
 
@@ -113,6 +115,27 @@ net::awaitable<Result<>> OriginStream::write(std::span<const std::byte> bytes) {
   }
   if (error) co_return error;
   co_return Result<>{};
+}
+
+net::awaitable<Result<std::size_t>> OriginStream::write_some(std::span<const std::byte> bytes) {
+  const net::const_buffer buffer(bytes.data(), bytes.size());
+  error_code error;
+  std::size_t taken = 0;
+  if (tls_) {
+    const auto [failure, count] = co_await tls_->stream.async_write_some(buffer, use_result);
+    error = failure;
+    taken = count;
+  } else {
+    const auto [failure, count] = co_await socket_.async_write_some(buffer, use_result);
+    error = failure;
+    taken = count;
+  }
+  if (error) co_return error;
+  co_return taken;
+}
+
+std::size_t OriginStream::unsent_bytes() noexcept {
+  return proxy::unsent_bytes(socket_);
 }
 
 bool OriginStream::end_sending() noexcept {

@@ -28,6 +28,10 @@ class OriginStream {
   net::awaitable<Result<std::size_t>> read_some(std::span<std::byte> out);
   /// All of it.
   net::awaitable<Result<>> write(std::span<const std::byte> bytes);
+  /// As many as there is room for, at least one.
+  net::awaitable<Result<std::size_t>> write_some(std::span<const std::byte> bytes);
+  /// What of it the origin has not acknowledged. See send_queue.h.
+  std::size_t unsent_bytes() noexcept;
   /// Ends our side; the origin's stays open. False over TLS, which has no such half.
   bool end_sending() noexcept;
   /// Ends both sides, and whatever is under way.

@@ -12,6 +12,7 @@
 
 #include "config/check.h"
 #include "config/log.h"
+#include "proxy/send_queue.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -127,12 +128,17 @@ void Session::tick(SteadyTime now) {
 void Session::tick(Waiting& waiting, SteadyTime now) noexcept {
   // A tunnel's silence is no fault of one side: who carries it counts the time.
   if (waiting.kind == Wait::None || waiting.kind == Wait::Tunnel) return;
-  if (!waiting.is_clock_running) {
-    waiting.deadline = now + timeout_of(waiting.kind);
-    waiting.is_clock_running = true;
-  } else if (now >= waiting.deadline) {
-    cut(waiting);
-  }
+  if (!waiting.is_clock_running) return start_clock(waiting, now);
+  if (now < waiting.deadline) return;
+  if (waiting.kind == Wait::Write && unsent_bytes(socket_) < waiting.unsent_bytes)
+    return start_clock(waiting, now);  // the client reads, if not enough to make room
+  cut(waiting);
+}
+
+void Session::start_clock(Waiting& waiting, SteadyTime now) noexcept {
+  waiting.deadline = now + timeout_of(waiting.kind);
+  waiting.is_clock_running = true;
+  if (waiting.kind == Wait::Write) waiting.unsent_bytes = unsent_bytes(socket_);
 }
 
 void Session::begin_drain() {

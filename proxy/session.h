@@ -29,7 +29,8 @@ class SessionSet;
 ///
 /// No timer per operation: the session only notes what it waits for; the worker's tick starts the
 /// clock of a wait at the first tick that sees it and cancels it when it is overdue. So a timeout
-/// comes up to one tick late, never early, and the hot path reads no clock.
+/// comes up to one tick late, never early, and the hot path reads no clock. A write that is overdue
+/// is cut only when the client has taken nothing since its clock started.
 class Session final : private BodySource,
                       private ResponseSink,
                       public boost::intrusive::list_base_hook<
@@ -52,6 +53,7 @@ class Session final : private BodySource,
   /// One operation under way on the socket.
   struct Waiting {
     SteadyTime deadline{};
+    std::size_t unsent_bytes = 0;  // of a Write, when the clock started
     Wait kind = Wait::None;
     bool is_clock_running = false;  // deadline is that of this wait
     bool is_cut = false;            // we cancelled it
@@ -73,6 +75,7 @@ class Session final : private BodySource,
   bool must_close_after() const;
   void send_at_once(std::span<net::const_buffer>& buffers, boost::system::error_code& error);
   void tick(Waiting& waiting, SteadyTime now) noexcept;
+  void start_clock(Waiting& waiting, SteadyTime now) noexcept;
   void cut(Waiting& waiting) noexcept;
   std::chrono::milliseconds timeout_of(Wait wait) const noexcept;
   std::string_view buffered() const noexcept;

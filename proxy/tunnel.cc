@@ -67,13 +67,25 @@ void Tunnel::enter(Phase phase) noexcept {
 }
 
 void Tunnel::tick(SteadyTime now) {
-  if (phase_ == Phase::Body && !is_reading_) return deadline_.reset();  // the client is slow
+  if (is_sending_up_) tick_sending_up(now);
+  // Nothing is waited for from a side that is slow to take what it gets: that has another clock.
+  const bool is_client_slow = is_sending_down_ || (phase_ == Phase::Body && !is_reading_);
+  if (is_sending_up_ || is_client_slow) return deadline_.reset();
   if (!deadline_) {
     deadline_ = now + patience();
   } else if (now >= *deadline_) {
     is_late_ = true;
     cut();
   }
+}
+
+void Tunnel::tick_sending_up(SteadyTime now) {
+  const bool is_overdue = up_deadline_ && now >= *up_deadline_;
+  if (up_deadline_ && !is_overdue) return;
+  const std::size_t unsent = stream_.unsent_bytes();
+  if (is_overdue && unsent >= up_unsent_bytes_) return cut();
+  up_deadline_ = now + tunnels_.settings_.proxy.body_timeout;
+  up_unsent_bytes_ = unsent;
 }
 
 /// Whatever is under way fails.
@@ -228,12 +240,24 @@ net::awaitable<void> Tunnel::carry_up(BodySource& client) {
       if (closed_for_client_) stream_.close();
       co_return;
     }
-    if (const auto sent = co_await stream_.write(*piece); !sent) {
+    if (const auto sent = co_await send_up(*piece); !sent) {
       if (!down_ended_) cut();  // or the client has all it will get: it is not to lose that
       co_return;
     }
     deadline_.reset();
   }
+}
+
+net::awaitable<Result<>> Tunnel::send_up(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    up_deadline_.reset();
+    is_sending_up_ = true;
+    const auto taken = co_await stream_.write_some(bytes);
+    is_sending_up_ = false;
+    if (!taken) co_return taken.error();
+    bytes = bytes.subspan(*taken);
+  }
+  co_return Result<>{};
 }
 
 net::awaitable<void> Tunnel::carry_down(ResponseSink& sink) {
@@ -242,7 +266,10 @@ net::awaitable<void> Tunnel::carry_down(ResponseSink& sink) {
     const std::size_t bytes = pieces[0].size();
     if (bytes > 0) {
       const std::span<const std::span<const std::byte>> batch(pieces);
-      if (const auto sent = co_await sink.write(batch); !sent) co_return cut();
+      is_sending_down_ = true;
+      const auto sent = co_await sink.write(batch);
+      is_sending_down_ = false;
+      if (!sent) co_return cut();
       deadline_.reset();
       down_bytes_ += bytes;
     }

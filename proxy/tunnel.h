@@ -60,8 +60,10 @@ class Tunnel {
   /// A final head's body, piece by piece, valid until the next call; none at its end. Errors: the
   /// connection's, or bad_message.
   net::awaitable<Result<std::span<const std::byte>>> next();
-  /// Bytes both ways until both sides ended theirs, one broke, or nothing moved for
-  /// proxy.idle_timeout. `sink` has sent the 101. The number of bytes sent to the client.
+  /// Bytes both ways until both sides ended theirs, one broke, one took nothing of what waits for
+  /// it for proxy.body_timeout (of the client's side its session takes care), or there was nothing
+  /// to carry for proxy.idle_timeout. `sink` has sent the 101. The number of bytes sent to the
+  /// client.
   net::awaitable<std::uint64_t> carry(BodySource& client, ResponseSink& sink);
 
   void tick(SteadyTime now);
@@ -73,6 +75,8 @@ class Tunnel {
   net::awaitable<bool> fill();
   net::awaitable<void> carry_up(BodySource& client);
   net::awaitable<void> carry_down(ResponseSink& sink);
+  net::awaitable<Result<>> send_up(std::span<const std::byte> bytes);
+  void tick_sending_up(SteadyTime now);
   std::string_view unread() const noexcept;
   std::chrono::milliseconds patience() const noexcept;
   void enter(Phase phase) noexcept;
@@ -91,7 +95,11 @@ class Tunnel {
   Framing framing_ = Framing::UntilClose;
   ResponseSink* sink_ = nullptr;  // while it carries
   std::uint64_t down_bytes_ = 0;
-  std::optional<SteadyTime> deadline_;  // set by the first tick that sees the wait
+  std::optional<SteadyTime> deadline_;     // set by the first tick that sees the wait
+  std::optional<SteadyTime> up_deadline_;  // likewise, while is_sending_up_
+  std::size_t up_unsent_bytes_ = 0;        // when that clock started
+  bool is_sending_up_ = false;
+  bool is_sending_down_ = false;
   bool is_reading_ = false;
   bool is_late_ = false;
   bool down_ended_ = false;

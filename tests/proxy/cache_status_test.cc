@@ -42,6 +42,7 @@ struct Request {
   const char* fields = "";
   const char* method = "GET";
   int wait_before = 0;  // seconds
+  const char* body = "";
 };
 
 struct Row {
@@ -65,6 +66,11 @@ std::vector<Row> rows() {
   const std::string fresh = ok("Cache-Control: max-age=60\r\n", "hello");
   const std::string tagged = ok(kFreshWithTag, "hello");
   const std::string large = ok("Cache-Control: max-age=60\r\n", std::string(400'000, 'x'));
+  const auto part = [](const char* range, const char* body) {
+    return "HTTP/1.1 206 Partial Content\r\nContent-Length: " +
+           std::to_string(std::string_view(body).size()) + "\r\nContent-Range: bytes " + range +
+           "/5\r\n" + kFreshWithTag + "\r\n" + body;
+  };
   const auto kept_off = [](const char* fields) { return std::vector{ok(fields, "hello")}; };
   return {
       // Answered from the cache.
@@ -127,6 +133,31 @@ std::vector<Row> rows() {
        "fwd=method; detail=method",
        "bypass method",
        {{"", "DELETE"}}},
+      {"an upgrade that the origin does not want",
+       "fwd=bypass",
+       "bypass",
+       {{"Connection: Upgrade\r\nUpgrade: odd\r\n"}}},
+      // Parts.
+      {"a range, kept as a part",
+       "fwd=uri-miss; ttl=60; stored; detail=part",
+       "miss part",
+       {{"Range: bytes=0-1\r\n"}},
+       {part("0-1", "he")}},
+      {"a range within the part that is kept",
+       "hit; ttl=60; detail=memory",
+       "hit memory",
+       {{"Range: bytes=0-1\r\n"}, {"Range: bytes=1-1\r\n"}},
+       {part("0-1", "he")}},
+      {"a range beyond the part that is kept",
+       "fwd=partial; ttl=60; stored; detail=repeat",
+       "miss repeat",
+       {{"Range: bytes=1-2\r\n"}, {"Range: bytes=2-3\r\n"}},
+       {part("1-2", "el"), tagged}},
+      {"the whole, whose beginning is kept",
+       "fwd=uri-miss; ttl=60; stored; detail=repeat",
+       "miss repeat",
+       {{"Range: bytes=0-1\r\n"}, {}},
+       {part("0-1", "he"), part("2-4", "llo")}},
       // Fetched: what became of it.
       {"first sighting, no memory tier",
        "fwd=uri-miss; detail=first-sighting",
@@ -206,7 +237,7 @@ std::vector<Row> rows() {
        {{}},
        {"HTTP/1.1 429 Too Many Requests\r\nCache-Control: max-age=60\r\nContent-Length: "
         "0\r\n\r\n"}},
-      {"a range, nothing stored",
+      {"a range that may not be kept as a part",
        "fwd=uri-miss; detail=status",
        "miss status",
        {{"Range: bytes=0-1\r\n"}},
@@ -270,6 +301,12 @@ std::vector<Row> rows() {
        "detail=only-if-cached",
        "error only-if-cached",
        {{"Cache-Control: only-if-cached\r\n"}}},
+      // Answered without asking anyone.
+      {"`OPTIONS` or `TRACE` that is to go no further",
+       "detail=max-forwards",
+       "bypass max-forwards",
+       {{"Max-Forwards: 0\r\n", "OPTIONS"}}},
+      {"`TRACE` with a body", "detail=trace-body", "error trace-body", {{"", "TRACE", 0, "body"}}},
   };
 }
 
@@ -297,7 +334,7 @@ TEST(CacheStatus, EveryWayNamesItsDecision) {
     RawResponse response;
     for (const Request& request : row.requests) {
       proxy.clock.advance(seconds{request.wait_before});
-      response = proxy.send(request.method, "/a", request.fields);
+      response = proxy.send(request.method, "/a", request.fields, request.body);
       proxy.drain();
     }
     EXPECT_EQ(response.field("Cache-Status"), std::string("secondsight; ") + row.cache_status)

@@ -1,4 +1,5 @@
 // Messages that cross the proxy beside a request and its response.
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ TEST(Crossing, InterimHeadsReachTheClientAndAreNotKept) {
   EXPECT_EQ(stored.find("Link"), std::string::npos) << stored;
 }
 
-TEST(Crossing, InterimHeadsReachAllWhoWaitAndNobodyElse) {
+TEST(Crossing, InterimHeadsReachOnlyWhoseRequestIsFetched) {
   ScriptedOrigin origin([](OriginConnection& connection) {
     while (!connection.read_request().empty()) {
       connection.checkpoint();
@@ -54,29 +55,54 @@ TEST(Crossing, InterimHeadsReachAllWhoWaitAndNobodyElse) {
     }
   });
   RunningProxy proxy(origin.url());
+  const auto leader = ask(proxy, "/a");
+  ASSERT_TRUE(eventually([&] { return origin.at_checkpoint() == 1; }));
+  std::vector<std::unique_ptr<RawClient>> others;
+  for (int i = 0; i < 7; ++i) others.push_back(ask(proxy, "/a"));
+  ASSERT_TRUE(collapsed(proxy, 7));
+  origin.release();
+  EXPECT_EQ(leader->read_until("\r\n\r\n"), kHintForTheClient);
+  others.push_back(ask(proxy, "/a"));  // joins behind the hint, before the head
+  ASSERT_TRUE(collapsed(proxy, 8));
+  origin.release();
+  const std::string head = leader->read_until("\r\n\r\n");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
+  others.push_back(ask(proxy, "/a"));  // joins the body
+  ASSERT_TRUE(collapsed(proxy, 9));
+  origin.release();
+  EXPECT_EQ(leader->read_exactly(10), "helloworld");
+  for (const auto& client : others) {
+    const std::string first_head = client->read_until("\r\n\r\n");
+    EXPECT_TRUE(first_head.starts_with("HTTP/1.1 200 OK\r\n")) << first_head;
+    EXPECT_EQ(client->read_exactly(10), "helloworld");
+  }
+  EXPECT_EQ(origin.requests().size(), 1U);
+}
+
+TEST(Crossing, AnInterimHeadOfAPrivateAnswerIsForItsOwnClient) {
+  std::atomic<int> answers = 0;
+  ScriptedOrigin origin([&](OriginConnection& connection) {
+    while (!connection.read_request().empty()) {
+      connection.checkpoint();
+      const std::string whose = std::to_string(answers++);
+      connection.send("HTTP/1.1 103 Early Hints\r\nWhose: " + whose + "\r\n\r\n");
+      connection.checkpoint();
+      connection.send(ok("Cache-Control: private\r\n", whose));
+    }
+  });
+  RunningProxy proxy(origin.url());
   std::vector<std::unique_ptr<RawClient>> clients;
   for (int i = 0; i < 8; ++i) clients.push_back(ask(proxy, "/a"));
   ASSERT_TRUE(collapsed(proxy, 7));
-  origin.release();
-  for (const auto& client : clients) EXPECT_EQ(client->read_until("\r\n\r\n"), kHintForTheClient);
-  clients.push_back(ask(proxy, "/a"));  // joins behind the hint, before the head
-  ASSERT_TRUE(collapsed(proxy, 8));
-  EXPECT_EQ(clients.back()->read_until("\r\n\r\n"), kHintForTheClient);
-  origin.release();
+  release(origin, 2 * clients.size());
   for (const auto& client : clients) {
+    const std::string hint = client->read_until("\r\n\r\n");
     const std::string head = client->read_until("\r\n\r\n");
     EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
+    EXPECT_EQ(hint, "HTTP/1.1 103 Early Hints\r\nWhose: " + client->read_exactly(1) +
+                        "\r\nVia: 1.1 secondsight\r\n\r\n");
   }
-  const auto late = ask(proxy, "/a");  // joins the body
-  ASSERT_TRUE(collapsed(proxy, 9));
-  origin.release();
-  const std::string head = late->read_until("\r\n\r\n");
-  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
-  clients.push_back(ask(proxy, "/a"));
-  for (const auto& client : clients) {
-    const std::string body = client->read_until("world");
-    EXPECT_TRUE(body.ends_with("helloworld")) << body;
-  }
+  EXPECT_EQ(answers, 8);
 }
 
 TEST(Crossing, OldClientsGetNoInterimHeads) {
@@ -147,6 +173,19 @@ TEST(Crossing, TrailersReachWhoTakesThemAndAreNotKept) {
   EXPECT_EQ(requests[2].find("\r\nTE:"), std::string::npos) << requests[2];
 }
 
+TEST(Crossing, TrailersNamedByConnectionStayBehind) {
+  RoutedOrigin origin;
+  origin.on("/a",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum, Time, Hop\r\n"
+            "Connection: keep-alive, sum\r\nConnection: Hop\r\n\r\n"
+            "5\r\nhello\r\n0\r\nSum: 1\r\nTime: 2\r\nhOP: 3\r\n\r\n");
+  RunningProxy proxy(origin.url());
+  const auto client = ask(proxy, "/a", "TE: trailers\r\n");
+  const std::string head = client->read_until("\r\n\r\n");
+  EXPECT_NE(head.find("\r\nTrailer: Time\r\n"), std::string::npos) << head;
+  EXPECT_EQ(client->read_until("\r\n\r\n"), "5\r\nhello\r\n0\r\nTime: 2\r\n\r\n");
+}
+
 TEST(Crossing, TrailersReachAllReadersOfAStream) {
   ScriptedOrigin origin([](OriginConnection& connection) {
     while (!connection.read_request().empty()) {
@@ -164,6 +203,41 @@ TEST(Crossing, TrailersReachAllReadersOfAStream) {
   for (const auto& client : clients) {
     client->read_until("\r\n\r\n");
     EXPECT_EQ(client->read_until("\r\n\r\n"), "5\r\nhello\r\n0\r\nSum: 1\r\n\r\n");
+  }
+}
+
+TEST(Crossing, ABodyOfAGetIsPassedOnAndWhatItAsksForIsNotKept) {
+  const std::string framed = chunked("question", 3);
+  struct Case {
+    std::string fields;
+    std::string body;
+  };
+  for (const Case& c : std::vector<Case>{{"Content-Length: 8\r\n", "question"},
+                                         {"Transfer-Encoding: chunked\r\n", framed}}) {
+    SCOPED_TRACE(c.fields);
+    RoutedOrigin origin;
+    origin.on("/a", [](const std::string& request) {
+      const bool is_asked = request.find("\r\n\r\n") + 4 < request.size();
+      return ok(kFresh, is_asked ? "answer" : "plain");
+    });
+    RunningProxy proxy(origin.url());
+    for (std::size_t times = 1; times <= 2; ++times) {
+      RawClient client(proxy.port());
+      client.send("GET /a HTTP/1.1\r\nHost: example.test\r\n" + c.fields + "\r\n" + c.body);
+      const RawResponse answer = client.read_response();
+      EXPECT_EQ(answer.body, "answer");
+      EXPECT_TRUE(says(answer, "fwd=uri-miss")) << answer.head;
+      EXPECT_FALSE(says(answer, "stored")) << answer.head;
+      ASSERT_EQ(origin.requests().size(), times);
+      const std::string got = origin.requests().back();
+      std::string body;  // framing apart, in pieces of any size
+      for (const char byte : got.substr(got.find("\r\n\r\n") + 4))
+        if (byte >= 'a' && byte <= 'z') body += byte;
+      EXPECT_EQ(body, "question") << got;
+    }
+    EXPECT_EQ(proxy.get("/a").body, "plain");
+    EXPECT_TRUE(says(proxy.get("/a"), "hit"));
+    EXPECT_EQ(origin.requests().size(), 3U);
   }
 }
 
@@ -233,15 +307,19 @@ TEST(Crossing, AnswersForItself) {
   const RawResponse options = proxy.send("OPTIONS", "*", "Max-Forwards: 0\r\n");
   EXPECT_EQ(options.status, 200);
   EXPECT_EQ(options.field("Content-Length"), "0");
+  EXPECT_EQ(options.field("Date"), "Thu, 01 Jan 2026 00:00:00 GMT");
   EXPECT_EQ(options.field("Allow"), "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
 
   const RawResponse trace = proxy.send(
       "TRACE", "/a?b",
       "Max-Forwards: 0\r\nAUTHORIZATION: Basic x\r\nCookie: a=b\r\nProxy-Authorization: x\r\n"
-      "X-Api-Key: x\r\nX-Csrf-Token: x\r\nX-Forwarded-For: 10.0.0.1\r\nVia: 1.1 other\r\nX: y\r\n");
+      "X-Api-Key: x\r\nX-ApiKey: x\r\nX-Credentials: x\r\nX-Csrf-Token: x\r\n"
+      "X-Forwarded-For: 10.0.0.1\r\nX-Real-IP: 10.0.0.1\r\nTrue-Client-IP: 10.0.0.1\r\n"
+      "Via: 1.1 other\r\nX: y\r\n");
   EXPECT_EQ(trace.status, 200);
   EXPECT_EQ(trace.field("Content-Type"), "message/http");
   EXPECT_EQ(trace.field("Cache-Control"), "no-store");
+  EXPECT_EQ(trace.field("Date"), "Thu, 01 Jan 2026 00:00:00 GMT");
   EXPECT_EQ(trace.body,
             "TRACE /a?b HTTP/1.1\r\nHost: example.test\r\nMax-Forwards: 0\r\nVia: 1.1 other\r\n"
             "X: y\r\n\r\n");
@@ -253,6 +331,21 @@ TEST(Crossing, AnswersForItself) {
 
   origin.on("*", ok("Allow: ALL\r\n", ""));
   EXPECT_EQ(proxy.send("OPTIONS", "*").field("Allow"), "ALL");
+}
+
+TEST(Crossing, OurOwnErrorsAreDated) {
+  ScriptedOrigin origin([](OriginConnection& connection) { connection.read_request(); });
+  RunningProxy proxy(origin.url());
+  proxy.clock.advance(std::chrono::seconds{61});
+  const std::vector<RawResponse> errors{proxy.get("/a"),
+                                        proxy.get("/a", "Cache-Control: only-if-cached\r\n"),
+                                        proxy.send("TRACE", "/a", "", "body")};
+  std::vector<int> codes;
+  for (const RawResponse& error : errors) {
+    codes.push_back(error.status);
+    EXPECT_EQ(error.field("Date"), "Thu, 01 Jan 2026 00:01:01 GMT") << error.head;
+  }
+  EXPECT_EQ(codes, (std::vector<int>{502, 504, 400}));
 }
 
 TEST(Crossing, ConnectIsRefused) {

@@ -58,8 +58,8 @@ void RunningProxy::start(std::unique_ptr<cache::log::FileSystem> files) {
     throw std::runtime_error(failure);
 }
 
-void RunningProxy::stop() {
-  if (server_) server_->stop([] { return true; });
+void RunningProxy::stop(const std::function<bool()>& hurry) {
+  if (server_) server_->stop(hurry);
   server_.reset();
 }
 

@@ -56,7 +56,11 @@ class RunningProxy {
                    std::string_view body = {}) const;
   /// Ends the process's way and starts it again on the same folder.
   void restart();
-  void stop();
+  void stop() {
+    stop([] { return true; });
+  }
+  /// As Server::stop().
+  void stop(const std::function<bool()>& hurry);
   /// Everything admitted so far is on disk or was refused.
   void drain() { server_->cache().drain(); }
   /// What Maintenance does once a second.

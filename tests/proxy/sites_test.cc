@@ -109,9 +109,12 @@ TEST(SitesInAProxy, TheOriginIsAskedWithoutDotSegments) {
   EXPECT_TRUE(says(proxy.get("/b?c=/../d"), "hit"));
   EXPECT_TRUE(says(proxy.get("/a/%2E./b?c=/../d"), "hit"));
   EXPECT_EQ(proxy.send("POST", "/./x", {}, "body").body, "x") << "whatever the method";
-  ASSERT_EQ(origin.requests().size(), 2U);
+  EXPECT_EQ(proxy.get("/a/../x", "Connection: Upgrade\r\nUpgrade: odd\r\n").body, "x");
+  ASSERT_EQ(origin.requests().size(), 3U);
   EXPECT_TRUE(origin.requests()[0].starts_with("GET /b?c=/../d HTTP/1.1\r\n"));
   EXPECT_TRUE(origin.requests()[1].starts_with("POST /x HTTP/1.1\r\n"));
+  EXPECT_TRUE(origin.requests()[2].starts_with("GET /x HTTP/1.1\r\n"));
+  EXPECT_NE(origin.requests()[2].find("\r\nUpgrade: odd\r\n"), std::string::npos);
 }
 
 TEST(SitesInAProxy, AnUnsafeRequestInvalidatesTheKeyThatItSelects) {

@@ -73,6 +73,26 @@ TEST(Tunnel, PassesOnWhatCameEarly) {
   EXPECT_EQ(client.read_exactly(8), "helloabc");
 }
 
+TEST(Tunnel, SixteenInterimHeadsAreEnough) {
+  std::string answers;
+  for (int i = 0; i < 20; ++i)
+    answers += "HTTP/1.1 103 Early Hints\r\nN: " + std::to_string(i) + "\r\n\r\n";
+  answers += kSwitch;
+  ScriptedOrigin origin([&](OriginConnection& connection) {
+    if (connection.read_request().empty()) return;
+    connection.send(answers);
+    connection.wait_for_close();
+  });
+  RunningProxy proxy(origin.url());
+  const auto client = ask(proxy, "/", kAsk);
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(
+        client->read_until("\r\n\r\n"),
+        "HTTP/1.1 103 Early Hints\r\nN: " + std::to_string(i) + "\r\nVia: 1.1 secondsight\r\n\r\n");
+  }
+  EXPECT_EQ(first_line(client->read_until("\r\n\r\n")), "HTTP/1.1 101 Switching");
+}
+
 TEST(Tunnel, KeepsTheClientsHalfWhenTheOriginEndsItsOwn) {
   ScriptedOrigin origin([](OriginConnection& connection) {
     if (connection.read_request().empty()) return;
@@ -284,6 +304,21 @@ TEST(Tunnel, DoesNotOutliveTheProxy) {
   proxy.stop();
   for (const auto& client : clients) EXPECT_TRUE(client->wait_closed());
   origin.wait_for_scripts(6);
+}
+
+TEST(Tunnel, OneHurryEndsTheDrainOfAllWorkers) {
+  ScriptedOrigin origin(echo);
+  RunningProxy proxy(origin.url(), [](Settings& s) { s.proxy.drain_timeout = 10min; });
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 24; ++i) {  // the kernel spreads them: both workers have some
+    clients.push_back(ask(proxy, "/", kAsk));
+    clients.back()->read_until("\r\n\r\n");
+  }
+  int asked = 0;
+  proxy.stop([&] { return ++asked > 0; });
+  EXPECT_EQ(asked, 1) << "the second worker's end was not waited for";
+  for (const auto& client : clients) EXPECT_TRUE(client->wait_closed());
+  origin.wait_for_scripts(24);
 }
 
 }  // namespace

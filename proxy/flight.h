@@ -112,7 +112,6 @@ class FlightReader {
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;
   std::string trailer_names_;
-  std::vector<std::string> connection_options_;  // of the head; the owner\'s thread
   OriginError error_ = OriginError::None;
   cache::Detail detail_ = cache::Detail::None;
   cache::policy::Storability storability_ = cache::policy::Storability::Storable;
@@ -229,7 +228,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   std::vector<FlightReader*> readers_;
   std::vector<std::shared_ptr<const std::string>> interim_;  // heads, as ready bytes
   std::string trailer_names_;                                // those announced, a list
-  std::vector<std::string> connection_options_;              // of the head; the owner\'s thread
+  std::vector<std::string> connection_options_;              // of the head; the owner's thread
   cache::policy::FieldBlock trailers_;
   std::shared_ptr<const cache::ObjectHead> head_;
   std::optional<std::uint64_t> content_length_;

@@ -30,7 +30,8 @@ class StoreWriterTest : public ::testing::Test {
          .seed_id = kSeed.id()},
         [this](const admission::Fingerprint& key, log::RecordKind kind, const log::Location& at) {
           if (kind == log::RecordKind::Tombstone) index_->erase(key);
-          if (kind == log::RecordKind::Object || kind == log::RecordKind::LargeObject)
+          if (kind == log::RecordKind::Object || kind == log::RecordKind::LargeObject ||
+              kind == log::RecordKind::VaryMarker)
             index_->insert(key, {at, kind});
         });
     ASSERT_TRUE(log);
@@ -300,6 +301,38 @@ TEST_F(StoreWriterTest, ATombstoneThatCouldNotBeWrittenIsOwed) {
     reopen();
     EXPECT_EQ(read("/a").size(), paid == Paid::ByNewerObject ? 20U : 0U);
   }
+}
+
+TEST_F(StoreWriterTest, WhatMustNotBeLostIsTakenWhateverWaitsAndHoweverTheDiskIs) {
+  const auto marker = object_of("/m", 0);
+  marker->is_vary_marker = true;
+  hold_the_writer();
+  for (int i = 0; writer_->store(object_of("/" + std::to_string(i), 10'000)) == Detail::None; ++i) {
+  }
+  writer_->store_for_certain(marker);
+  EXPECT_EQ(writer_->find_pending(key_of("/m")), marker);
+  disk_.gate->open();
+  EXPECT_EQ(drained_queue_bytes(), 0U);
+  EXPECT_TRUE(is_in_index("/m"));
+
+  const auto newer = object_of("/m", 0, "2");
+  newer->is_vary_marker = true;
+  fail_next();
+  ASSERT_EQ(writer_->store(object_of("/x", 10)), Detail::None);
+  writer_->drain();
+  fail_next();
+  writer_->store_for_certain(newer);  // though the disk fails
+  EXPECT_EQ(drained_queue_bytes(), 0U);
+  EXPECT_EQ(writer_->find_pending(key_of("/m")), newer) << "owed, and found meanwhile";
+  writer_->try_disk_again();
+  while (writer_->find_pending(key_of("/m")) != nullptr) std::this_thread::yield();
+  EXPECT_TRUE(is_in_index("/m"));
+  reopen();
+  const auto entry = index_->find(key_of("/m").fingerprint());
+  ASSERT_TRUE(entry);
+  const auto reader = log_->open_object(entry->location, log::ReadMode::Blocking);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ((*reader)->head().head, "OK\r\nX-Value: 2\r\n");
 }
 
 TEST_F(StoreWriterTest, ARefreshGivesTheStoredBodyANewHead) {

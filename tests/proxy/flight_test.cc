@@ -260,7 +260,7 @@ TEST(Flight, ABodyThatOutgrowsWhatMayBeKeptIsPassedOn) {
     SCOPED_TRACE(row.bytes);
     const std::string body = body_of(row.bytes);
     ScriptedOrigin origin([&](OriginConnection& connection) {
-      if (!connection.read_request().empty())
+      while (!connection.read_request().empty())
         connection.send(chunked_head(kFresh) + chunked(body, 10'000));
     });
     RunningProxy proxy(origin.url(), [&](Settings& s) {

@@ -76,6 +76,7 @@ TEST(FlightTable, WhatWasFoundBeforeItWasForgottenNeverComesBack) {
     head->status = version;
     return cache::make_object(key, std::move(head), {});
   };
+  std::atomic<int> current{1};    // what an origin would send
   std::atomic<int> forgotten{0};  // up to this version
   std::atomic<bool> came_back{false};
   std::atomic<bool> over{false};
@@ -87,13 +88,14 @@ TEST(FlightTable, WhatWasFoundBeforeItWasForgottenNeverComesBack) {
         const auto seen = table.invalidations(primary);
         const auto found = memory.cache->find_in_memory(key);
         if (found && found->head->status <= before) came_back = true;
-        // What it found, or the version of now, goes into the cache a moment later.
-        const auto object = found ? found : object_of(before + 1);
+        // What it found, or got from the origin, goes into the cache a moment later.
+        const auto object = found ? found : object_of(current);
         table.publish(primary, seen, [&] { memory.cache->keep(object, cache::Newcomer::First); });
       }
     });
   }
   for (int version = 1; version < 20'000; ++version) {
+    current = version + 1;  // the unsafe request takes effect, then its answer passes by
     table.forget(*memory.cache, primary, key, nullptr, WallTime{});
     forgotten = version;
   }

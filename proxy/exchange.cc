@@ -315,7 +315,12 @@ void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
   plan.is_behind = plan.hides_errors = true;
   auto flight = std::make_shared<Flight>(services_, std::move(plan));
   const CacheKey& key = flight->table_key();
-  if (services_.flights.find_or_add(key.fingerprint(), flight) == flight) flight->begin(nullptr);
+  if (services_.flights.find_or_add(key.fingerprint(), flight) != flight) return;
+  if (is_overtaken(found)) {
+    flight->cancel();  // releases whoever joined it meanwhile
+  } else {
+    flight->begin(nullptr);
+  }
 }
 
 /// Passes a flight's response on as it comes: all of it, or the parts that the request wants of a

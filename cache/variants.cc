@@ -103,6 +103,12 @@ std::vector<Variant> variants_of(const Object& marker) {
   return variants;
 }
 
+bool covers(const ObjectPtr& marker, const std::vector<std::string>& vary) {
+  if (!marker) return vary.empty();
+  const auto& known = marker->head->facts.vary;
+  return std::includes(known.begin(), known.end(), vary.begin(), vary.end());
+}
+
 bool may_have(const Object& marker, const admission::Fingerprint& fingerprint) {
   const policy::FieldBlock& lines = marker.head->fields;
   if (lines.count() <= kVariantsMax) return true;  // the first names the fields

@@ -32,6 +32,10 @@ std::vector<Variant> variants_of(const Object& marker);
 /// How a response under `key` is listed. `by_language`: see above.
 Variant make_variant(const CacheKey& key, std::string_view etag,
                      const std::optional<CacheKey>& by_language);
+/// Whether all fields of `vary` (sorted) are among those that the marker names: then a response
+/// with that Vary may stand under a key that the marker led to. `marker` null: it names none.
+bool covers(const ObjectPtr& marker, const std::vector<std::string>& vary);
+
 /// Whether a variant of that key can be among what is stored: false only where the list is full
 /// without it.
 bool may_have(const Object& marker, const admission::Fingerprint& fingerprint);

@@ -11,6 +11,7 @@
 #include "cache/policy/invalidation.h"
 #include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
+#include "cache/variants.h"
 #include "proxy/access_log.h"
 #include "proxy/exchange_rules.h"
 #include "proxy/flight_table.h"
@@ -47,6 +48,8 @@ net::awaitable<void> Exchange::answer() {
   }
   const CacheKey primary =
       services_.sites.primary_key(request_.host, request_.target, request_.fields);
+  primary_ = primary.fingerprint();
+  invalidations_ = services_.flights.invalidations(primary_);
   if (is_passed_on(facts_)) co_return co_await pass_through(primary);
   services_.cache.prefetch(primary);
 
@@ -55,8 +58,7 @@ net::awaitable<void> Exchange::answer() {
   CacheStatus status;
   for (turns_left_ = kTurns - 1; turns_left_ >= 0; --turns_left_) {
     status = {};
-    invalidations_ = services_.flights.invalidations(primary.fingerprint());
-    primary_ = primary.fingerprint();
+    invalidations_ = services_.flights.invalidations(primary_);
     Found found = co_await look_up(primary);
     Served served = co_await answer_from_cache(primary, found, status);
     if (served == Served::Not) served = co_await answer_from_origin(primary, found, status);
@@ -73,9 +75,7 @@ net::awaitable<Exchange::Served> Exchange::answer_from_cache(const CacheKey& pri
       decide(facts_, found ? found.head().get() : nullptr, found.marker != nullptr, now_);
   const bool stale = decision.step == Step::ServeStaleAndRevalidate;
   if (stale || decision.step == Step::Serve) {
-    const bool is_failing =
-        services_.flights.is_failing(found.key.fingerprint(), services_.clock.steady());
-    if (stale && !is_failing) revalidate_behind(primary, found);
+    if (stale) revalidate_behind(primary, found);
     auto head = found.head();
     co_return co_await serve(found, status, stale ? Outcome::StaleHit : Outcome::Hit,
                              std::move(head));
@@ -254,16 +254,13 @@ void Exchange::judge_stored(const Found& found, const FlightReader& reader) {
   const auto verdict = policy::judge_by_head(found.head()->facts, found.body_bytes(), told->facts,
                                              reader.content_length());
   const auto fresh = freshened_head(*found.head(), *told);
-  const auto& vary = fresh->facts.vary;
-  const std::vector<std::string> none;
-  const auto& known = found.marker ? found.marker->head->facts.vary : none;
-  const bool is_covered = std::includes(known.begin(), known.end(), vary.begin(), vary.end());
   policy::RequestFacts as_get = facts_;
   as_get.method = policy::Method::Get;
   const auto storable_for = [&](const policy::RequestFacts& facts) {
     return policy::storability(facts, fresh->facts) == policy::Storability::Storable;
   };
-  if (verdict == policy::HeadVerdict::Outdated || !is_covered || !storable_for({})) {
+  if (verdict == policy::HeadVerdict::Outdated || !storable_for({}) ||
+      !cache::covers(found.marker, fresh->facts.vary)) {
     services_.flights.forget(services_.cache, primary_, found.key, nullptr, services_.clock.wall());
   } else if (storable_for(as_get)) {
     publish([&] { refresher(found)(fresh); });
@@ -308,6 +305,7 @@ bool Exchange::is_overtaken(const Found& found) const {
 /// leaves it to the next.
 void Exchange::revalidate_behind(const CacheKey& primary, const Found& found) {
   if (!may_revalidate_behind(facts_, request_.has_body())) return;
+  if (services_.flights.is_failing(found.key.fingerprint(), services_.clock.steady())) return;
   FlightPlan plan = plan_flight(primary, found, Sharing::Shared);
   const auto& head = found.head();
   plan.request.fields = policy::with_validators(plan.request.fields, head->facts, head->fields);
@@ -334,12 +332,7 @@ net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStat
   const bool may_trail = !selection.content_length && accepts_trailers(request_);
   if (may_trail && !reader.trailer_names().empty())
     patched.append("Trailer: ").append(reader.trailer_names()).append("\r\n");
-  const ResponseSink::Head response{.status = selection.status,
-                                    .status_line = selection.status_line,
-                                    .ready = selection.ready(*head),
-                                    .patched = patched,
-                                    .content_length = selection.content_length,
-                                    .has_body = has_response_body(request_, selection.status)};
+  const ResponseSink::Head response = head_of(selection, *head, patched);
   if (response.has_body) {
     for (std::size_t i = 0; i < selection.ranges.size(); ++i) {
       switch (co_await relay_range(reader, response, selection, i)) {
@@ -362,6 +355,16 @@ net::awaitable<Exchange::Served> Exchange::relay(FlightReader& reader, CacheStat
   if (co_await send_text(selection.closing)) co_await sink_.finish();
   finish(outcome);
   co_return Served::Yes;
+}
+
+ResponseSink::Head Exchange::head_of(const Selection& selection, const cache::ObjectHead& head,
+                                     std::string_view patched) const {
+  return {.status = selection.status,
+          .status_line = selection.status_line,
+          .ready = selection.ready(head),
+          .patched = patched,
+          .content_length = selection.content_length,
+          .has_body = has_response_body(request_, selection.status)};
 }
 
 /// The fields that say what became of a flight's response.

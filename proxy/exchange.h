@@ -112,6 +112,9 @@ class Exchange {
   net::awaitable<Relayed> relay_range(FlightReader& reader, const ResponseSink::Head& response,
                                       const Selection& selection, std::size_t i);
   std::string describe(const FlightReader& reader, CacheStatus status);
+  /// Its views last as long as all three.
+  ResponseSink::Head head_of(const Selection& selection, const cache::ObjectHead& head,
+                             std::string_view patched) const;
   net::awaitable<void> send_not_modified(const cache::ObjectHead& head, std::string_view patched);
   Selection select_of_stream(const FlightReader& reader) const;
   net::awaitable<Served> pass_answer_on(const cache::CacheKey& primary, Found& found,

@@ -123,12 +123,7 @@ net::awaitable<Exchange::Served> Exchange::serve(Found& found, CacheStatus statu
                                   ? select_parts(request_.fields, *head, complete_bytes)
                                   : select_whole(*head, complete_bytes);
   patched.append(selection.fields);
-  const ResponseSink::Head response{.status = selection.status,
-                                    .status_line = selection.status_line,
-                                    .ready = selection.ready(*head),
-                                    .patched = patched,
-                                    .content_length = selection.content_length,
-                                    .has_body = has_response_body(request_, selection.status)};
+  const ResponseSink::Head response = head_of(selection, *head, patched);
   if (found.object || !response.has_body) {
     begin(response);
     bool is_sent = true;
@@ -162,7 +157,7 @@ net::awaitable<Exchange::Served> Exchange::serve_part(const Found& missing, Cach
   if (!held || !may_use_part(facts_, *part->head, now_)) co_return Served::Not;
   const HeadPtr head = cache::joined_head(*part->head, *part->head, std::nullopt);
   const std::uint64_t complete_bytes = *held->complete_bytes;
-  const Selection selection = select_parts(request_.fields, *head, complete_bytes);
+  Selection selection = select_parts(request_.fields, *head, complete_bytes);
   if (!lies_within(selection, held->range)) {
     status.forward = Forward::Partial;
     co_return Served::Not;
@@ -176,21 +171,10 @@ net::awaitable<Exchange::Served> Exchange::serve_part(const Found& missing, Cach
   append_age(patched, policy::current_age(head->facts, head->times, now_));
   append_cache_status(patched, hit);
   patched.append(selection.fields);
-  const ResponseSink::Head response{.status = selection.status,
-                                    .status_line = selection.status_line,
-                                    .ready = selection.ready(*head),
-                                    .patched = patched,
-                                    .content_length = selection.content_length,
-                                    .has_body = true};
+  const ResponseSink::Head response = head_of(selection, *head, patched);
   begin(response);
-  bool is_sent = true;
-  for (std::size_t i = 0; is_sent && i < selection.ranges.size(); ++i) {
-    const policy::ByteRange& range = selection.ranges[i];
-    const policy::ByteRange in_part{range.first - held->range.first, range.size};
-    is_sent = co_await send_text(selection.preface(i));
-    if (is_sent) is_sent = co_await send_memory_range(*part, in_part);
-  }
-  if (is_sent) is_sent = co_await send_text(selection.closing);
+  for (policy::ByteRange& range : selection.ranges) range.first -= held->range.first;
+  const bool is_sent = co_await send_memory_body(*part, selection);
   if (is_sent) co_await sink_.finish();
   finish(Outcome::Hit);
   co_return Served::Yes;

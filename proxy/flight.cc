@@ -181,13 +181,14 @@ void Flight::on_head(OriginHead&& head) {
   // A part may be of another version than the whole that goes by.
   if (head.status == 200 && !plan_.prefix) services_.cache.forget_part(plan_.key);
 
+  if (!head.content_length) connection_options_ = connection_options(head);  // trailers may follow
+  std::string trailer_names = announced_trailers(head);
   bool abandoned = false;
   {
     const std::lock_guard lock(mutex_);
     head_ = std::move(object_head);
     content_length_ = head.content_length;
-    trailer_names_ = announced_trailers(head);
-    connection_options_ = connection_options(head);
+    trailer_names_ = std::move(trailer_names);
     storability_ = storable;
     if (storable == Storability::Storable) {
       stored_key_ = std::move(key);
@@ -288,7 +289,8 @@ void Flight::on_done(OriginError error) {
     }
   }
   if (whole) publish([&] { is_part_ ? keep_part() : keep_whole(); });
-  if (released) leave_table();  // after it can be found in the cache
+  if (plan_.prefix) services_.cache.forget_part(plan_.key);  // the whole stands in its place
+  if (released) leave_table();                               // after it can be found in the cache
   {
     const std::lock_guard lock(mutex_);
     done_ = true;
@@ -381,14 +383,6 @@ bool Flight::may_share(const FlightReader& reader) const {
   return reader.leader_ ||
          cache::policy::choose_use(reader.facts_, head_->facts, head_->times, kHeuristic,
                                    reader.services_.clock.wall()) != cache::policy::Use::Validate;
-}
-
-/// Whether a response with this Vary may stand under the flight's key.
-bool Flight::is_covered(const std::vector<std::string>& vary) const {
-  if (vary.empty()) return true;
-  if (!plan_.vary_marker) return false;
-  const auto& known = plan_.vary_marker->head->facts.vary;
-  return std::includes(known.begin(), known.end(), vary.begin(), vary.end());
 }
 
 void Flight::choose_mode() {

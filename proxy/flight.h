@@ -179,7 +179,6 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void settle_sightings();
   bool count_sighting(FlightReader& reader);
   bool may_share(const FlightReader& reader) const;
-  bool is_covered(const std::vector<std::string>& vary) const;
   void choose_mode();
   bool start_filling();
   void start_passing();

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "cache/partial.h"
-#include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
+#include "cache/variants.h"
 #include "proxy/flight.h"
 #include "proxy/response.h"
 
@@ -40,7 +40,7 @@ void Flight::handle_not_modified(const OriginHead& head) {
   };
   if (!storable_for({})) {
     forget(plan_.primary, plan_.vary_marker);
-  } else if (!is_covered(fresh->facts.vary)) {
+  } else if (!cache::covers(plan_.vary_marker, fresh->facts.vary)) {
     // Under this key it would answer requests that select another.
     forget(plan_.key, nullptr);
   } else if (plan_.refresh && storable_for(plan_.facts)) {
@@ -71,7 +71,7 @@ bool Flight::may_keep_part(const cache::ObjectHead& head, const OriginHead& rece
   if (services_.settings.cache.memory_bytes == 0) return false;
   const auto range = cache::kept_range(head, received.content_length);
   if (!range || range->range.size > services_.cache.whole_body_bytes_max()) return false;
-  return is_covered(head.facts.vary);
+  return cache::covers(plan_.vary_marker, head.facts.vary);
 }
 
 /// The head of the whole, where a 206 is the rest of what is stored; its length goes into `head`.

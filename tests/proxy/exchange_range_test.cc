@@ -293,6 +293,8 @@ TEST(ExchangeRange, AKeptBeginningIsCompletedInsteadOfFetchedAgain) {
     }
     EXPECT_EQ(asked_range(origin), "bytes=200000-");
     EXPECT_NE(origin.requests().back().find("If-Range: \"v1\""), std::string::npos);
+    EXPECT_EQ(proxy.get("/a").body.size(), body.size());
+    EXPECT_EQ(proxy.metric("secondsight_memory_objects"), 1) << "the whole in the part's place";
     proxy.drain();
     proxy.restart();
     const RawResponse stored = proxy.get("/a");

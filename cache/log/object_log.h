@@ -50,7 +50,7 @@ class ObjectLog {
     std::uint64_t seal_bytes = kSealBytes;  // 0: each segment at once
   };
   /// 1/64 of the capacity, at most 256 MiB; where that is below 1 MiB, 1/16 of it between 256 KiB
-  /// and 1 MiB. A multiple of 4 KiB.
+  /// and 1 MiB; a little less where that uses up the capacity. A multiple of 4 KiB.
   static std::uint32_t segment_bytes_for(std::uint64_t capacity_bytes) noexcept;
 
   /// Called for each intact record, oldest first: the last one of a fingerprint counts. A Tombstone

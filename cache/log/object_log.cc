@@ -61,6 +61,7 @@ struct ObjectLog::Impl {
   Result<Location> append(const RecordView& record, const OnReclaimed& reclaimed);
   Result<> start_segment(const OnReclaimed& reclaimed);
   Result<> reclaim_oldest(const OnReclaimed& reclaimed);
+  Result<Footer> contents_of(const Segment& segment) const;
   void retire_segment();
   void sync_ended();
   void seal_ended();
@@ -150,22 +151,26 @@ Result<> ObjectLog::Impl::start_segment(const OnReclaimed& reclaimed) {
 Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
   auto segment = ring_.table()->oldest();
   const std::uint32_t number = segment->number();
-  const auto ended = std::find_if(ended_.begin(), ended_.end(),
-                                  [number](const Ended& e) { return e.number == number; });
-  std::optional<Footer> footer;
-  if (ended != ended_.end()) {
-    footer = ended->contents;
-  } else if (auto contents = read_contents(*segment, options_.seed_id)) {
-    footer = std::move(contents->footer);
-  }  // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
+  // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
+  const auto footer = contents_of(*segment);
   if (auto removed = ring_.remove(*segment, footer ? &*footer : nullptr); !removed) return removed;
-  if (ended != ended_.end()) ended_.erase(ended);
+  std::erase_if(ended_, [number](const Ended& ended) { return ended.number == number; });
   segment.reset();
   add(counters_.segments_reclaimed, 1);
   if (!footer) return {};
   for (const FooterEntry& entry : footer->entries)
     reclaimed(entry.fingerprint, location_of(number, entry));
   return {};
+}
+
+Result<Footer> ObjectLog::Impl::contents_of(const Segment& segment) const {
+  const auto ended = std::find_if(ended_.begin(), ended_.end(), [&segment](const Ended& e) {
+    return e.number == segment.number();
+  });
+  if (ended != ended_.end()) return ended->contents;
+  auto contents = read_contents(segment, options_.seed_id);
+  if (!contents) return contents.error();
+  return std::move(contents->footer);
 }
 
 /// Ends the open segment, whatever state it is in.
@@ -225,7 +230,10 @@ std::uint32_t ObjectLog::segment_bytes_for(std::uint64_t capacity_bytes) noexcep
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsFew, 256_KiB, 1_MiB);
   const std::uint64_t bytes =
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsPlanned, least, 256_MiB);
-  return static_cast<std::uint32_t>(bytes / kPageBytes * kPageBytes);
+  if (capacity_bytes < kSegmentsMin * bytes) return static_cast<std::uint32_t>(bytes);  // too few
+  // Together they take all of it: what is left over would be of no use.
+  const std::uint64_t segments = (capacity_bytes + bytes - 1) / bytes;
+  return static_cast<std::uint32_t>(capacity_bytes / segments / kPageBytes * kPageBytes);
 }
 
 Result<std::unique_ptr<ObjectLog>> ObjectLog::open(FileSystem& files, const Options& options,
@@ -276,6 +284,30 @@ Result<std::unique_ptr<ObjectReader>> ObjectLog::open_object(const Location& loc
 
 bool ObjectLog::has(const Location& location) const {
   return impl_->ring_.table()->find(location.segment) != nullptr;
+}
+
+std::optional<std::uint32_t> ObjectLog::next_to_go() const {
+  const SegmentRing& ring = impl_->ring_;
+  if (ring.has_room_for_segment()) return std::nullopt;
+  const auto oldest = ring.table()->oldest();
+  if (!oldest) return std::nullopt;
+  return oldest->number();
+}
+
+std::uint64_t ObjectLog::room_bytes() const noexcept {
+  return impl_->writer_ ? impl_->writer_->room_bytes() : 0;
+}
+
+Result<std::vector<LoggedRecord>> ObjectLog::records_of(std::uint32_t number) const {
+  const auto segment = impl_->ring_.table()->find(number);
+  if (!segment) return make_error_code(errc::no_such_file_or_directory);
+  const auto contents = impl_->contents_of(*segment);
+  if (!contents) return contents.error();
+  std::vector<LoggedRecord> records;
+  records.reserve(contents->entries.size());
+  for (const FooterEntry& entry : contents->entries)
+    records.push_back({entry.fingerprint, entry.kind, location_of(number, entry)});
+  return records;
 }
 
 LogCounters ObjectLog::counters() const noexcept {

@@ -1,6 +1,7 @@
 #include "cache/log/segment_scan.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <span>
@@ -44,17 +45,27 @@ class Window {
   std::vector<std::byte> buffer_;
 };
 
+/// What the file's last bytes say of the footer's length, if they are a trailer's. Errors: I/O.
+Result<std::optional<std::uint64_t>> read_footer_bytes(const Segment& segment,
+                                                       std::uint64_t file_bytes) {
+  std::optional<std::uint64_t> none;
+  if (file_bytes < kSegmentHeaderBytes + kFooterTrailerBytes) return none;
+  std::array<std::byte, kFooterTrailerBytes> trailer{};
+  auto read = segment.file().read_at(file_bytes - trailer.size(), trailer, ReadMode::Blocking);
+  if (!read) return read.error();
+  const auto length = footer_bytes_in_trailer(trailer);
+  if (!length || *length > file_bytes - kSegmentHeaderBytes) return none;
+  return length;
+}
+
 Result<std::optional<Footer>> read_footer(const Segment& segment, std::uint64_t seed_id,
                                           std::uint64_t file_bytes) {
+  const auto length = read_footer_bytes(segment, file_bytes);
+  if (!length) return length.error();
   std::optional<Footer> none;
-  if (file_bytes < kSegmentHeaderBytes + kFooterTrailerBytes) return none;
-  std::vector<std::byte> bytes(kFooterTrailerBytes);
+  if (!*length) return none;
+  std::vector<std::byte> bytes(**length);
   auto read = segment.file().read_at(file_bytes - bytes.size(), bytes, ReadMode::Blocking);
-  if (!read) return read.error();
-  const auto length = footer_bytes_in_trailer(bytes);
-  if (!length || *length > file_bytes - kSegmentHeaderBytes) return none;
-  bytes.resize(*length);
-  read = segment.file().read_at(file_bytes - bytes.size(), bytes, ReadMode::Blocking);
   if (!read) return read.error();
   return decode_footer(bytes, seed_id, segment.number());
 }
@@ -143,6 +154,14 @@ Result<Footer> scan_records(const Segment& segment, std::uint64_t seed_id,
 }
 
 }  // namespace
+
+Result<std::uint64_t> count_in_footer(const Segment& segment) {
+  const auto size = segment.file().size();
+  if (!size) return size.error();
+  const auto length = read_footer_bytes(segment, *size);
+  if (!length) return length.error();
+  return *length ? (**length - kFooterTrailerBytes) / kFooterEntryBytes : 0;
+}
 
 Result<SegmentContents> read_contents(const Segment& segment, std::uint64_t seed_id) {
   auto size = segment.file().size();

@@ -105,7 +105,8 @@ Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::F
          .segment_bytes = log::ObjectLog::segment_bytes_for(settings.disk_bytes),
          .seed_id = seed.id()},
         [&replay](const admission::Fingerprint& fingerprint, log::RecordKind kind,
-                  const log::Location& at) { replay.add(fingerprint, kind, at); });
+                  const log::Location& at) { replay.add(fingerprint, kind, at); },
+        [&replay](std::uint64_t records) { replay.expect(records); });
     replay.finish();
     if (!log) return log.error();
     cache->log_ = std::move(*log);

@@ -30,7 +30,10 @@ unsigned hits_kept(const Index::Hits& hits) noexcept {
 }  // namespace
 
 void Reinsertion::note_admitted(std::uint64_t bytes) noexcept {
-  earned_hundredths_ += bytes * budget_percent_;
+  // More than a few turns' worth would be spent all at once.
+  constexpr std::uint64_t kTurnsSaved = 2;
+  earned_hundredths_ = std::min(earned_hundredths_ + bytes * budget_percent_,
+                                kTurnsSaved * log_.segment_bytes() * budget_percent_);
 }
 
 void Reinsertion::before_append(std::uint64_t record_bytes, const Write& write) {
@@ -45,8 +48,6 @@ void Reinsertion::before_append(std::uint64_t record_bytes, const Write& write) 
     if (!written) return;
     earned_hundredths_ -= std::min(*written * 100, earned_hundredths_);
   }
-  // What this turn had no use for is not saved up: a later one would write it all at once.
-  earned_hundredths_ = 0;
 }
 
 std::vector<Reinsertion::Candidate> Reinsertion::candidates(std::uint32_t segment) const {

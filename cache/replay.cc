@@ -18,6 +18,7 @@ void Replay::finish() {
   const std::size_t waiting = std::min(added_, kWaiting);
   for (std::size_t i = added_ - waiting; i < added_; ++i) apply(waiting_[i % kWaiting]);
   added_ = 0;
+  index_.fit();
 }
 
 void Replay::apply(const Record& record) {

@@ -14,8 +14,10 @@ class Replay {
  public:
   explicit Replay(Index& index) : index_(index) {}
 
+  /// About so many are coming.
+  void expect(std::uint64_t records) { index_.reserve(records); }
   void add(const admission::Fingerprint&, log::RecordKind, const log::Location&);
-  /// What still waits.
+  /// What still waits; gives back memory that the expectation took too much.
   void finish();
 
  private:

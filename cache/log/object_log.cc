@@ -56,7 +56,7 @@ struct ObjectLog::Impl {
         ring_(files, {options.capacity_bytes, options.segment_bytes, options.seed_id}),
         seal_batch_(std::max<std::uint64_t>(options.seal_bytes / options.segment_bytes, 1)) {}
 
-  Result<> replay(const OnRecord& recovered);
+  Result<> replay(const OnRecord& recovered, const OnExpected& expected);
   Result<> replay_one(const SegmentRing::Existing& existing, const OnRecord& recovered);
   Result<Location> append(const RecordView& record, const OnReclaimed& reclaimed);
   Result<> start_segment(const OnReclaimed& reclaimed);
@@ -77,9 +77,15 @@ struct ObjectLog::Impl {
   bool has_reclaimed_for_space_ = false;   // since the disk was found full
 };
 
-Result<> ObjectLog::Impl::replay(const OnRecord& recovered) {
+Result<> ObjectLog::Impl::replay(const OnRecord& recovered, const OnExpected& expected) {
   auto existing = ring_.find_existing();
   if (!existing) return existing.error();
+  if (expected) {
+    std::uint64_t records = 0;
+    for (const auto& found : *existing)
+      if (const auto count = count_in_footer(*found.segment)) records += *count;
+    expected(records);
+  }
   for (const auto& segment : *existing)
     if (auto replayed = replay_one(segment, recovered); !replayed) return replayed;
   return {};
@@ -237,13 +243,14 @@ std::uint32_t ObjectLog::segment_bytes_for(std::uint64_t capacity_bytes) noexcep
 }
 
 Result<std::unique_ptr<ObjectLog>> ObjectLog::open(FileSystem& files, const Options& options,
-                                                   const OnRecord& recovered) {
+                                                   const OnRecord& recovered,
+                                                   const OnExpected& expected) {
   if (options.segment_bytes < kPageBytes ||
       options.capacity_bytes / kSegmentsMin < options.segment_bytes)
     return make_error_code(errc::invalid_argument);
   std::unique_ptr<ObjectLog> log(new ObjectLog);
   log->impl_ = std::make_unique<Impl>(files, options);
-  if (auto replayed = log->impl_->replay(recovered); !replayed) return replayed.error();
+  if (auto replayed = log->impl_->replay(recovered, expected); !replayed) return replayed.error();
   return log;
 }
 
@@ -312,6 +319,10 @@ Result<std::vector<LoggedRecord>> ObjectLog::records_of(std::uint32_t number) co
   for (const FooterEntry& entry : contents->entries)
     records.push_back({entry.fingerprint, entry.kind, location_of(number, entry)});
   return records;
+}
+
+std::uint32_t ObjectLog::segment_bytes() const noexcept {
+  return impl_->options_.segment_bytes;
 }
 
 LogCounters ObjectLog::counters() const noexcept {

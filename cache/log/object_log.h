@@ -59,6 +59,8 @@ class ObjectLog {
   /// what it replaced must not come back. A Part is none of an index's business. A LargeObject
   /// comes even if a part of it is gone: open_object() and read_body() say so.
   using OnRecord = std::function<void(const admission::Fingerprint&, RecordKind, const Location&)>;
+  /// Called before the first record, with about how many there will be.
+  using OnExpected = std::function<void(std::uint64_t records)>;
   /// Called for each record that a reclaimed segment held, once it is gone. A segment that cannot
   /// be read goes unnamed; open_object() then says that it is gone.
   using OnReclaimed = std::function<void(const admission::Fingerprint&, const Location&)>;
@@ -69,7 +71,8 @@ class ObjectLog {
   /// not_supported (written by a newer version: nothing was touched); invalid_argument (capacity
   /// below 4 segments, segments below 4 KiB); I/O.
   static Result<std::unique_ptr<ObjectLog>> open(FileSystem&, const Options&,
-                                                 const OnRecord& recovered);
+                                                 const OnRecord& recovered,
+                                                 const OnExpected& expected = {});
   ~ObjectLog();
 
   /// The largest body one record may carry: 4 MiB, or less where segments are small (a quarter of
@@ -106,6 +109,7 @@ class ObjectLog {
   /// no_such_file_or_directory.
   Result<std::vector<LoggedRecord>> records_of(std::uint32_t segment) const;
 
+  std::uint32_t segment_bytes() const noexcept;
   LogCounters counters() const noexcept;
   std::uint64_t bytes_on_disk() const noexcept;  // size of all segment files, held ones included
 

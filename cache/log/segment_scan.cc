@@ -1,6 +1,7 @@
 #include "cache/log/segment_scan.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -44,6 +45,18 @@ Result<Footer> scan_records(const Segment& segment, std::uint64_t seed_id,
 }
 
 }  // namespace
+
+Result<std::uint64_t> count_in_footer(const Segment& segment) {
+  const auto size = segment.file().size();
+  if (!size) return size.error();
+  std::array<std::byte, kFooterTrailerBytes> trailer{};
+  if (*size < trailer.size()) return std::uint64_t{0};
+  const auto read = segment.file().read_at(*size - trailer.size(), trailer, ReadMode::Blocking);
+  if (!read) return read.error();
+  const auto length = footer_bytes_in_trailer(trailer);
+  if (!length || *length > *size) return std::uint64_t{0};
+  return (*length - kFooterTrailerBytes) / kFooterEntryBytes;
+}
 
 Result<SegmentContents> read_contents(const Segment& segment, std::uint64_t seed_id) {
   auto size = segment.file().size();

@@ -53,7 +53,8 @@ BenchDisk::BenchDisk(const std::string& directory, std::uint64_t capacity_bytes)
        .segment_bytes = cache::log::ObjectLog::segment_bytes_for(capacity_bytes),
        .seed_id = kSeed.id()},
       [&replay](const admission::Fingerprint& key, cache::log::RecordKind kind,
-                const cache::log::Location& at) { replay.add(key, kind, at); });
+                const cache::log::Location& at) { replay.add(key, kind, at); },
+      [&replay](std::uint64_t records) { replay.expect(records); });
   if (!log) fail("cannot open the log: " + log.error().message());
   replay.finish();
   log_ = std::move(*log);

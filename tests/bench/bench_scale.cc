@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <malloc.h>
 #include <random>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +46,7 @@ double lookup_nanoseconds(BenchDisk& disk, std::uint64_t first, std::uint64_t co
 }
 
 Start start(const std::string& directory, std::uint64_t capacity_bytes, std::uint64_t count) {
+  ::malloc_trim(0);  // what the parent had let go must not be used again unseen
   const std::uint64_t resident = resident_bytes();
   const auto began = nanoseconds_now();
   BenchDisk disk(directory, capacity_bytes);

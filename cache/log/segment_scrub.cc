@@ -1,43 +1,43 @@
 #include "cache/log/segment_scrub.h"
 
 #include <algorithm>
-#include <array>
-#include <span>
 #include <utility>
 
-#include "cache/log/record_reader.h"
+#include "cache/log/record_format.h"
 #include "cache/log/segment_walk.h"
 
 namespace secondsight::cache::log {
 namespace {
 
+using boost::system::errc::make_error_code;
 namespace errc = boost::system::errc;
 
-constexpr std::uint64_t kPieceBytes = 1U << 20;  // of a body, read at a time
+/// A read of the device for each small record would cost more than all else: 28 us for a kilobyte.
+constexpr std::size_t kBufferBytes = 256U << 10;
 
-/// What the device is to blame for. Other errors say nothing about the record.
-bool is_damage(const boost::system::error_code& error) noexcept {
-  return error == errc::bad_message || error == errc::io_error;
-}
+enum class Verdict : std::uint8_t {
+  Intact,
+  Damaged,
+  TakenOut,  // damaged, and listed as a Tombstone by a footer that comes from a scan
+};
 
-/// A footer that comes from a scan lists what it found damaged as a Tombstone.
-bool was_dropped_before(const Segment& segment, std::uint64_t seed_id, const LoggedRecord& record) {
-  if (record.kind != RecordKind::Tombstone) return false;
-  std::array<std::byte, kRecordHeaderBytes> bytes{};
-  const auto read = segment.file().read_at(record.location.offset_bytes, bytes, ReadMode::Uncached);
-  const auto header = decode_header(
-      bytes, RecordPlace{seed_id, record.location.segment, record.location.offset_bytes});
-  return read && header && header->kind != RecordKind::Tombstone;
-}
-
-Result<> read_body(RecordReader& reader, std::vector<std::byte>& body) {
-  const std::uint64_t body_bytes = reader.header().body_bytes;
-  body.resize(std::min(body_bytes, kPieceBytes));
-  for (std::uint64_t at = 0; at < body_bytes; at += body.size()) {
-    const auto piece = std::span(body).first(std::min<std::uint64_t>(body.size(), body_bytes - at));
-    if (auto read = reader.read_body(at, piece, ReadMode::Uncached); !read) return read;
+Verdict judge(std::span<const std::byte> bytes, const LoggedRecord& record,
+              const RecordPlace& place) {
+  const auto header = decode_header(bytes, place);
+  if (!header || header->fingerprint != record.fingerprint || header->record_bytes() > bytes.size())
+    return Verdict::Damaged;
+  const auto damaged = record.kind == RecordKind::Tombstone && header->kind != RecordKind::Tombstone
+                           ? Verdict::TakenOut
+                           : Verdict::Damaged;
+  const auto front = bytes.first(header->front_bytes());
+  if (!front_is_intact(front, *header, place)) return damaged;
+  std::size_t at = front.size();
+  for (std::uint32_t i = 0; i < header->block_count(); ++i) {
+    const auto block = bytes.subspan(at, header->block_bytes(i));
+    if (!block_is_intact(block, i, front, *header, place)) return damaged;
+    at += block.size();
   }
-  return {};
+  return header->kind == record.kind ? Verdict::Intact : damaged;
 }
 
 }  // namespace
@@ -45,13 +45,14 @@ Result<> read_body(RecordReader& reader, std::vector<std::byte>& body) {
 std::optional<ScrubbedRecord> SegmentScrub::next() {
   while (next_ == records_.size() || !segments_->find(number_))
     if (!find_segment()) return std::nullopt;
-  return read(records_[next_++]);
+  return check(records_[next_++]);
 }
 
 /// The next segment that has a footer. False: there is none, and the round is over.
 bool SegmentScrub::find_segment() {
   records_.clear();
   next_ = 0;
+  buffer_.clear();
   while ((number_ = segments_->next_after(number_)) != 0) {
     const auto segment = segments_->find(number_);
     if (!segment) continue;  // reclaimed in this moment
@@ -68,22 +69,45 @@ bool SegmentScrub::find_segment() {
   return false;
 }
 
-ScrubbedRecord SegmentScrub::read(const LoggedRecord& record) {
+ScrubbedRecord SegmentScrub::check(const LoggedRecord& record) {
   ScrubbedRecord scrubbed{record, 0, {}};
-  auto segment = segments_->find(number_);
-  if (!segment) return scrubbed;
-  auto reader =
-      RecordReader::open(segment, segments_->seed_id(), record.location, ReadMode::Uncached);
-  boost::system::error_code error = reader.error();
-  if (reader && reader->header().fingerprint != record.fingerprint) {
-    error = make_error_code(errc::bad_message);
-  } else if (reader) {
-    error = read_body(*reader, body_).error();
-  }
-  if (error && !is_damage(error)) return scrubbed;
-  scrubbed.bytes = record.location.length_bytes;
-  if (error && !was_dropped_before(*segment, segments_->seed_id(), record)) scrubbed.damage = error;
+  const Location& at = record.location;
+  const auto bytes = read(at);
+  // Other errors say nothing about the record.
+  if (!bytes && bytes.error() != errc::io_error) return scrubbed;
+  scrubbed.bytes = at.length_bytes;
+  if (!bytes)
+    scrubbed.damage = bytes.error();
+  else if (judge(*bytes, record, {segments_->seed_id(), at.segment, at.offset_bytes}) ==
+           Verdict::Damaged)
+    scrubbed.damage = make_error_code(errc::bad_message);
   return scrubbed;
+}
+
+/// The record's bytes; fewer where the file was cut off.
+Result<std::span<const std::byte>> SegmentScrub::read(const Location& at) {
+  auto bytes = read_at_least(at, kBufferBytes);
+  // Perhaps it is one of those behind it that cannot be read.
+  if (!bytes && at.length_bytes < kBufferBytes) bytes = read_at_least(at, at.length_bytes);
+  return bytes;
+}
+
+Result<std::span<const std::byte>> SegmentScrub::read_at_least(const Location& at,
+                                                               std::size_t bytes) {
+  const bool is_there =
+      at.offset_bytes >= buffer_at_ &&
+      at.offset_bytes + std::uint64_t{at.length_bytes} <= buffer_at_ + buffer_.size();
+  if (!is_there) {
+    const auto segment = segments_->find(at.segment);
+    if (!segment) return make_error_code(errc::no_such_file_or_directory);
+    buffer_at_ = at.offset_bytes;
+    buffer_.resize(std::max<std::size_t>(at.length_bytes, bytes));
+    const auto got = segment->file().read_at(at.offset_bytes, buffer_, ReadMode::Uncached);
+    buffer_.resize(got ? *got : 0);
+    if (!got) return got.error();
+  }
+  const auto rest = std::span<const std::byte>(buffer_).subspan(at.offset_bytes - buffer_at_);
+  return rest.first(std::min<std::size_t>(rest.size(), at.length_bytes));
 }
 
 }  // namespace secondsight::cache::log

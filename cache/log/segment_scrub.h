@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cache/log/object_log.h"
@@ -20,7 +21,8 @@ struct ScrubbedRecord {
 
 /// Goes through the sealed segments of a running log, oldest first and again and again, and reads
 /// their records from the device: no page that others need makes room for one that is read only
-/// here. Holds a segment open for one record at a time; one that is reclaimed meanwhile is left.
+/// here. Small records come with one read for many. A segment is held open during a read and no
+/// longer; one that is reclaimed meanwhile is left.
 /// One thread, beside the log's own.
 class SegmentScrub {
  public:
@@ -34,13 +36,16 @@ class SegmentScrub {
 
  private:
   bool find_segment();
-  ScrubbedRecord read(const LoggedRecord& record);
+  ScrubbedRecord check(const LoggedRecord& record);
+  Result<std::span<const std::byte>> read(const Location& at);
+  Result<std::span<const std::byte>> read_at_least(const Location& at, std::size_t bytes);
 
   std::shared_ptr<const SegmentTable> segments_;
   std::uint32_t number_ = 0;           // the segment in hand
   std::vector<LoggedRecord> records_;  // its
   std::size_t next_ = 0;               // of records_
-  std::vector<std::byte> body_;        // kept from record to record
+  std::vector<std::byte> buffer_;      // the segment's bytes from buffer_at_ on
+  std::uint64_t buffer_at_ = 0;
 };
 
 }  // namespace secondsight::cache::log

@@ -233,6 +233,12 @@ TEST_F(ScrubberTest, AReadErrorIsDamageAndOthersAreNot) {
       disk_.sim->fail_operation(disk_.sim->operations() + n, error);
       round();
     }
+    EXPECT_EQ(count("damaged"), 0U) << "an error that does not come again";
+    for (std::uint64_t n = 0; n < operations; ++n) {
+      const auto next = disk_.sim->operations() + n;
+      for (const auto operation : {next, next + 1}) disk_.sim->fail_operation(operation, error);
+      round();
+    }
     const bool is_damage = error == boost::system::errc::io_error;
     EXPECT_EQ(count("damaged") > 0, is_damage);
     EXPECT_EQ(entry("/a").has_value(), !is_damage);

@@ -278,6 +278,7 @@ void Cache::forget_part(const CacheKey& key) noexcept {
 
 void Cache::note_disk_hit(const CacheKey& key) noexcept {
   policy_.sight(key.fingerprint());
+  index_.note_hit(key.fingerprint());
 }
 
 Detail Cache::store(Admitted /*permission*/, const ObjectPtr& object) {

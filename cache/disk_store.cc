@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "cache/log/record_format.h"
 #include "config/log.h"
 
 namespace secondsight::cache {
@@ -44,7 +45,7 @@ Pieces cut(const std::vector<ChunkPtr>& chunks, std::uint64_t first, std::uint64
   return pieces;
 }
 
-constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone"};
+constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone", "reappended"};
 
 }  // namespace
 
@@ -52,6 +53,7 @@ DiskStore::DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, Metr
     : log_(log),
       index_(index),
       memory_(memory),
+      reinsertion_(log, index),
       write_errors_(metrics.counter("secondsight_disk_write_errors_total",
                                     "Failed writes to the disk cache.")) {
   for (std::size_t i = 0; i < written_bytes_.size(); ++i) {
@@ -131,6 +133,15 @@ void DiskStore::close() {
 }
 
 Result<log::Location> DiskStore::append(const log::RecordView& view, Cause cause) {
+  reinsertion_.before_append(log::encoded_bytes(view), [this](const log::RecordView& again) {
+    return append_record(again, Cause::Reappended);
+  });
+  auto at = append_record(view, cause);
+  if (at && cause == Cause::Admitted) reinsertion_.note_admitted(at->length_bytes);
+  return at;
+}
+
+Result<log::Location> DiskStore::append_record(const log::RecordView& view, Cause cause) {
   auto at = log_.append(
       view, [this](const admission::Fingerprint& fingerprint, const log::Location& location) {
         forget_reclaimed(fingerprint, location);

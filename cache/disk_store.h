@@ -12,6 +12,7 @@
 #include "cache/log/object_log.h"
 #include "cache/memory_tier.h"
 #include "cache/object.h"
+#include "cache/reinsertion.h"
 #include "config/metrics.h"
 
 namespace secondsight::cache {
@@ -24,7 +25,7 @@ namespace secondsight::cache {
 class DiskStore {
  public:
   /// Why bytes were written, for metrics.
-  enum class Cause : std::uint8_t { Admitted, Refreshed, Tombstone };
+  enum class Cause : std::uint8_t { Admitted, Refreshed, Tombstone, Reappended };
 
   /// `memory` null: no tier.
   DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, Metrics& metrics);
@@ -48,14 +49,17 @@ class DiskStore {
   bool try_again() noexcept { return failed_.exchange(false, std::memory_order_relaxed); }
 
  private:
+  /// First what the oldest segment's turn asks for, then the record.
   Result<log::Location> append(const log::RecordView& view, Cause cause);
+  Result<log::Location> append_record(const log::RecordView& view, Cause cause);
   void forget_reclaimed(const admission::Fingerprint&, const log::Location&);
 
   log::ObjectLog& log_;
   Index& index_;
   MemoryTier* memory_;
+  Reinsertion reinsertion_;
   std::atomic<bool> failed_{false};        // relaxed: a hint
-  std::array<Counter*, 3> written_bytes_;  // by Cause
+  std::array<Counter*, 4> written_bytes_;  // by Cause
   Counter& write_errors_;
 };
 

@@ -65,12 +65,12 @@ struct ObjectLog::Impl {
   Result<> open(const OnRecord& recovered);
   Result<> start_over(const OnReclaimed& reclaimed);
   void let_go();
-  std::optional<Footer> contents_of(const Segment& segment) const;
   Result<> replay(const OnRecord& recovered);
   Result<> replay_one(const SegmentRing::Existing& existing, const OnRecord& recovered);
   Result<Location> append(const RecordView& record, const OnReclaimed& reclaimed);
   Result<> start_segment(const OnReclaimed& reclaimed);
   Result<> reclaim_oldest(const OnReclaimed& reclaimed);
+  Result<Footer> contents_of(const Segment& segment) const;
   void retire_segment();
   void sync_ended();
   void seal_ended();
@@ -192,24 +192,23 @@ Result<> ObjectLog::Impl::start_segment(const OnReclaimed& reclaimed) {
 Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
   auto segment = ring_.table()->oldest();
   const std::uint32_t number = segment->number();
+  // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
   const auto footer = contents_of(*segment);
   if (auto removed = ring_.remove(*segment, footer ? &*footer : nullptr); !removed) return removed;
-  std::erase_if(ended_, [number](const Ended& e) { return e.number == number; });
+  std::erase_if(ended_, [number](const Ended& ended) { return ended.number == number; });
   segment.reset();
   add(counters_.segments_reclaimed, 1);
   if (footer) name_records(number, *footer, reclaimed);
   return {};
 }
 
-/// Empty: it cannot be read. Its records then go unnamed; whoever looks for one finds the segment
-/// gone.
-std::optional<Footer> ObjectLog::Impl::contents_of(const Segment& segment) const {
+Result<Footer> ObjectLog::Impl::contents_of(const Segment& segment) const {
   const auto ended = std::find_if(ended_.begin(), ended_.end(), [&segment](const Ended& e) {
     return e.number == segment.number();
   });
   if (ended != ended_.end()) return ended->contents;
   auto contents = read_contents(segment, options_.seed_id);
-  if (!contents) return std::nullopt;
+  if (!contents) return contents.error();
   return std::move(contents->footer);
 }
 
@@ -338,6 +337,30 @@ Result<std::unique_ptr<ObjectReader>> ObjectLog::open_object(const Location& loc
 
 bool ObjectLog::has(const Location& location) const {
   return impl_->ring_.table()->find(location.segment) != nullptr;
+}
+
+std::optional<std::uint32_t> ObjectLog::next_to_go() const {
+  const SegmentRing& ring = impl_->ring_;
+  if (ring.has_room_for_segment()) return std::nullopt;
+  const auto oldest = ring.table()->oldest();
+  if (!oldest) return std::nullopt;
+  return oldest->number();
+}
+
+std::uint64_t ObjectLog::room_bytes() const noexcept {
+  return impl_->writer_ ? impl_->writer_->room_bytes() : 0;
+}
+
+Result<std::vector<LoggedRecord>> ObjectLog::records_of(std::uint32_t number) const {
+  const auto segment = impl_->ring_.table()->find(number);
+  if (!segment) return make_error_code(errc::no_such_file_or_directory);
+  const auto contents = impl_->contents_of(*segment);
+  if (!contents) return contents.error();
+  std::vector<LoggedRecord> records;
+  records.reserve(contents->entries.size());
+  for (const FooterEntry& entry : contents->entries)
+    records.push_back({entry.fingerprint, entry.kind, location_of(number, entry)});
+  return records;
 }
 
 LogCounters ObjectLog::counters() const noexcept {

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "cache/log/file_system.h"
 #include "cache/log/object_reader.h"
@@ -17,6 +19,13 @@ namespace secondsight::cache::log {
 struct LogCounters {
   std::uint64_t record_bytes = 0, footer_bytes = 0, header_bytes = 0;
   std::uint64_t records = 0, segments_created = 0, segments_reclaimed = 0;
+};
+
+/// One record as a segment lists it.
+struct LoggedRecord {
+  admission::Fingerprint fingerprint;
+  RecordKind kind = RecordKind::Object;
+  Location location;
 };
 
 /// An append-only ring of equal segments on one FileSystem; format in docs/on-disk-format.md.
@@ -96,6 +105,15 @@ class ObjectLog {
 
   /// Whether the ring has not given up its segment yet. From any thread; no I/O.
   bool has(const Location&) const;
+
+  /// The segment that goes when the open one is full. Empty: there is room for another. The
+  /// writer's thread, as the next two.
+  std::optional<std::uint32_t> next_to_go() const;
+  /// The largest record that the open segment still takes, all counted. 0: none is open.
+  std::uint64_t room_bytes() const noexcept;
+  /// What a segment holds, in order; a damaged record as a Tombstone. Errors: I/O,
+  /// no_such_file_or_directory.
+  Result<std::vector<LoggedRecord>> records_of(std::uint32_t segment) const;
 
   LogCounters counters() const noexcept;
   std::uint64_t bytes_on_disk() const noexcept;  // size of all segment files, held ones included

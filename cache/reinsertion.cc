@@ -1,0 +1,89 @@
+#include "cache/reinsertion.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "cache/log/record_format.h"
+
+namespace secondsight::cache {
+namespace {
+
+using log::RecordKind;
+
+/// A record that holds a whole body (or a marker's list).
+constexpr bool is_whole(RecordKind kind) noexcept {
+  return kind == RecordKind::Object || kind == RecordKind::VaryMarker;
+}
+
+}  // namespace
+
+void Reinsertion::note_admitted(std::uint64_t bytes) noexcept {
+  earned_hundredths_ += bytes * budget_percent_;
+}
+
+void Reinsertion::before_append(std::uint64_t record_bytes, const Write& write) {
+  const std::uint64_t room = log_.room_bytes();
+  if (room == 0 || room >= record_bytes + earned_hundredths_ / 100) return;
+  const auto segment = log_.next_to_go();
+  if (!segment || *segment == done_segment_) return;
+  done_segment_ = *segment;
+  for (const Candidate& candidate : candidates(*segment)) {
+    if (candidate.bytes > earned_hundredths_ / 100) continue;
+    const auto written = reinsert(candidate, write);
+    if (!written) return;
+    earned_hundredths_ -= std::min(*written * 100, earned_hundredths_);
+  }
+  // What this turn had no use for is not saved up: a later one would write it all at once.
+  earned_hundredths_ = 0;
+}
+
+std::vector<Reinsertion::Candidate> Reinsertion::candidates(std::uint32_t segment) const {
+  std::vector<Candidate> all;
+  const auto records = log_.records_of(segment);
+  if (!records) return all;
+  for (const log::LoggedRecord& record : *records) {
+    if (!is_whole(record.kind) && record.kind != RecordKind::LargeObject) continue;
+    const unsigned hits = index_.hits(record.fingerprint);
+    if (hits == 0) continue;
+    const auto entry = index_.find(record.fingerprint);
+    // It is that record, or a refreshed head that may use this record's body.
+    if (!entry || (entry->location != record.location && entry->kind != RecordKind::LargeObject))
+      continue;
+    all.push_back({record.fingerprint, *entry, record.location.length_bytes, hits});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    return std::uint64_t{a.hits} * b.bytes > std::uint64_t{b.hits} * a.bytes;
+  });
+  return all;
+}
+
+Result<std::uint64_t> Reinsertion::reinsert(const Candidate& candidate, const Write& write) {
+  constexpr std::uint64_t kNothing = 0;
+  const auto reader = log_.open_object(candidate.entry.location, log::ReadMode::Blocking);
+  if (!reader) return kNothing;
+  const log::RecordHead& head = (*reader)->head();
+  const bool is_in_parts = head.kind == RecordKind::LargeObject;
+  if (is_in_parts && (head.parts.size() != 1 || head.parts[0].record.segment != done_segment_))
+    return kNothing;
+  std::vector<std::byte> body(head.body_bytes);
+  if (!(*reader)->read_body(0, body, log::ReadMode::Blocking)) return kNothing;
+  const std::array<std::span<const std::byte>, 1> pieces{body};
+
+  log::RecordView view;
+  view.kind = is_in_parts ? RecordKind::Object : head.kind;
+  view.fingerprint = candidate.fingerprint;
+  view.status = head.status;
+  view.times = head.times;
+  view.key = head.key;
+  view.head = head.head;
+  view.body = pieces;
+  // Another segment would push out the one that is read here.
+  if (log::encoded_bytes(view) > log_.room_bytes()) return kNothing;
+  const auto at = write(view);
+  if (!at) return at.error();
+  index_.move(candidate.fingerprint, candidate.entry.location, {*at, view.kind});
+  return std::uint64_t{at->length_bytes};
+}
+
+}  // namespace secondsight::cache

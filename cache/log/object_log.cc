@@ -59,6 +59,7 @@ struct Ended {
 struct ObjectLog::Impl {
   Impl(FileSystem& files, const Options& options)
       : options_(options),
+        files_(files),
         ring_(files, {options.capacity_bytes, options.segment_bytes, options.seed_id}),
         seal_batch_(std::max<std::uint64_t>(options.seal_bytes / options.segment_bytes, 1)) {}
 
@@ -77,6 +78,7 @@ struct ObjectLog::Impl {
   Result<> sync();
 
   Options options_;
+  FileSystem& files_;
   SegmentRing ring_;
   Counters counters_;
   std::unique_ptr<SegmentWriter> writer_;  // null: the next append starts a segment
@@ -288,6 +290,14 @@ Result<std::unique_ptr<ObjectLog>> ObjectLog::closed(FileSystem& files, const Op
   std::unique_ptr<ObjectLog> log(new ObjectLog);
   log->impl_ = std::make_unique<Impl>(files, options);
   return log;
+}
+
+bool ObjectLog::is_open() const noexcept {
+  return impl_->is_open_;
+}
+
+Result<FileSystem::Attached> ObjectLog::attach() {
+  return impl_->files_.attach();
 }
 
 Result<> ObjectLog::open(const OnRecord& recovered) {

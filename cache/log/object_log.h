@@ -74,6 +74,9 @@ class ObjectLog {
   static Result<std::unique_ptr<ObjectLog>> closed(FileSystem&, const Options&);
   ~ObjectLog();
 
+  bool is_open() const noexcept;
+  /// Its directory, looked after: FileSystem::attach().
+  Result<FileSystem::Attached> attach();
   /// Opens one that is not, as open() does. After an error it is as closed as before; records may
   /// have been recovered, and come again the next time.
   Result<> open(const OnRecord& recovered);

@@ -39,6 +39,11 @@ class FingerprintSeed {
   /// crash leaves a whole one or none). Of two processes that create it at once, both get the same.
   /// Errors: I/O; bad_message when the file is damaged, which is then left as it is. Blocks.
   static Result<FingerprintSeed> load_or_create(const std::filesystem::path& directory);
+  /// Reads `directory`/seed. Errors: no_such_file_or_directory; as above. Blocks.
+  static Result<FingerprintSeed> load(const std::filesystem::path& directory);
+  /// Creates `directory`/seed with this seed, unless there is one, which then stays. Errors: I/O.
+  /// Blocks.
+  Result<> store_in(const std::filesystem::path& directory) const;
 
   Fingerprint fingerprint_of(std::string_view canonical_key) const noexcept;
 
@@ -47,6 +52,7 @@ class FingerprintSeed {
 
  private:
   static constexpr std::size_t kSecretBytes = 192;
+  Bytes bytes_;
   alignas(64) std::array<unsigned char, kSecretBytes> secret_{};
   std::uint64_t id_ = 0;
 };

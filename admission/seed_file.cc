@@ -24,10 +24,11 @@ namespace {
 namespace fs = std::filesystem;
 using boost::system::error_code;
 
+constexpr const char* kFileName = "seed";
+
 // magic (8 bytes) | version (u32) | seed (32 bytes) | XXH3-64 of all before it (u64),
 // little-endian.
 constexpr std::array<char, 8> kMagic{'2', 'n', 'd', '-', 's', 'e', 'e', 'd'};
-constexpr const char* kFileName = "seed";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kSeedOffset = kMagic.size() + sizeof(kVersion);
 constexpr std::size_t kChecksumOffset = kSeedOffset + FingerprintSeed::kSeedBytes;

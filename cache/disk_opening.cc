@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cache/replay.h"
+
 namespace secondsight::cache {
 namespace {
 
@@ -43,21 +45,12 @@ void DiskOpening::start_over_soon() noexcept {
 }
 
 DiskOpening::Found DiskOpening::open() {
-  const auto opened = log_.open([this](const admission::Fingerprint& fingerprint,
-                                       log::RecordKind kind, const log::Location& at) {
-    switch (kind) {
-      case log::RecordKind::Object:
-      case log::RecordKind::LargeObject:
-      case log::RecordKind::VaryMarker:
-        index_.insert(fingerprint, {at, kind});
-        break;
-      case log::RecordKind::Tombstone:
-        index_.erase(fingerprint);
-        break;
-      case log::RecordKind::Part:
-        break;  // visible through its LargeObject only
-    }
-  });
+  Replay replay(index_);
+  const auto opened =
+      log_.open([&replay](const admission::Fingerprint& fingerprint, log::RecordKind kind,
+                          const log::Location& at) { replay.add(fingerprint, kind, at); },
+                [&replay](std::uint64_t records) { replay.expect(records); });
+  replay.finish();
   if (!opened) return fail(opened.error());
   failures_ = 0;
   is_usable_.store(true, std::memory_order_relaxed);

@@ -18,26 +18,34 @@ namespace {
 
 using Value = IndexTable::Value;
 
-// A place as two words: 29 bits of offset and 29 of length, both in units of the records'
-// alignment, 4 bits of kind, 2 of hits.
-constexpr unsigned kUnitBits = 29;
-constexpr std::uint64_t kUnitMask = (std::uint64_t{1} << kUnitBits) - 1;
-constexpr unsigned kKindShift = 2 * kUnitBits;
-constexpr std::uint64_t kKindMask = 15;
-constexpr unsigned kHitsShift = kKindShift + 4;
+// An entry as a word: 29 bits of offset and 26 of length in units of the records' alignment, 4 of
+// kind, 4 of hits, 1 that says whether the last was recent. No record is longer than a segment.
+constexpr std::uint64_t kUnit = log::kRecordAlignment;
+struct Field {
+  unsigned shift;
+  unsigned bits;
+
+  constexpr std::uint64_t max() const noexcept { return (std::uint64_t{1} << bits) - 1; }
+  constexpr std::uint64_t of(std::uint64_t word) const noexcept { return word >> shift & max(); }
+  std::uint64_t put(std::uint64_t value) const {
+    CHECK(value <= max());
+    return value << shift;
+  }
+};
+constexpr Field kOffset{0, 29}, kLength{29, 26}, kKind{55, 4}, kHits{59, 4}, kRecent{63, 1};
+static_assert(kHits.max() == Index::kHitsMax);
 
 std::uint64_t tag_of(const admission::Fingerprint& fingerprint) noexcept {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
   return fingerprint.low ^ (fingerprint.high * kOdd);
 }
 
-Value pack(const Index::Entry& entry) {
+Value pack(const Index::Entry& entry, unsigned hits) {
   const log::Location& at = entry.location;
-  CHECK(at.offset_bytes % log::kRecordAlignment == 0 &&
-        at.length_bytes % log::kRecordAlignment == 0);
-  const std::uint64_t word = std::uint64_t{at.offset_bytes / log::kRecordAlignment} |
-                             std::uint64_t{at.length_bytes / log::kRecordAlignment} << kUnitBits |
-                             static_cast<std::uint64_t>(entry.kind) << kKindShift;
+  CHECK(at.offset_bytes % kUnit == 0 && at.length_bytes % kUnit == 0);
+  const std::uint64_t word = kOffset.put(at.offset_bytes / kUnit) |
+                             kLength.put(at.length_bytes / kUnit) |
+                             kKind.put(static_cast<std::uint64_t>(entry.kind)) | kHits.put(hits);
   return {at.segment, static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
 }
 
@@ -47,15 +55,9 @@ std::uint64_t word_of(const Value& value) noexcept {
 
 Index::Entry unpack(const Value& value) noexcept {
   const std::uint64_t word = word_of(value);
-  const auto bytes = [](std::uint64_t units) {
-    return static_cast<std::uint32_t>((units & kUnitMask) * log::kRecordAlignment);
-  };
-  return {{value.segment, bytes(word), bytes(word >> kUnitBits)},
-          static_cast<log::RecordKind>(word >> kKindShift & kKindMask)};
-}
-
-unsigned hits_of(const Value& value) noexcept {
-  return static_cast<unsigned>(word_of(value) >> kHitsShift);
+  return {{value.segment, static_cast<std::uint32_t>(kOffset.of(word) * kUnit),
+           static_cast<std::uint32_t>(kLength.of(word) * kUnit)},
+          static_cast<log::RecordKind>(kKind.of(word))};
 }
 
 }  // namespace
@@ -79,26 +81,30 @@ void Index::note_hit(const admission::Fingerprint& fingerprint) noexcept {
   Shard& shard = shard_of(fingerprint);
   const std::lock_guard lock(shard.mutex);
   Value* const value = shard.table.find(tag_of(fingerprint));
-  if (value != nullptr && hits_of(*value) < kHitsMax) value->high += 1U << (kHitsShift - 32);
+  if (value == nullptr) return;
+  if (kHits.of(word_of(*value)) < kHitsMax) value->high += 1U << (kHits.shift - 32);
+  value->high |= 1U << (kRecent.shift - 32);
 }
 
-unsigned Index::hits(const admission::Fingerprint& fingerprint) const noexcept {
+Index::Hits Index::hits(const admission::Fingerprint& fingerprint) const noexcept {
   const Shard& shard = shard_of(fingerprint);
   const std::lock_guard lock(shard.mutex);
   const Value* const value = shard.table.find(tag_of(fingerprint));
-  return value == nullptr ? 0 : hits_of(*value);
+  if (value == nullptr) return {};
+  const std::uint64_t word = word_of(*value);
+  return {static_cast<unsigned>(kHits.of(word)), kRecent.of(word) != 0};
 }
 
 void Index::insert(const admission::Fingerprint& fingerprint, const Entry& entry) {
-  const Value value = pack(entry);
+  const Value value = pack(entry, 0);
   Shard& shard = shard_of(fingerprint);
   const std::lock_guard lock(shard.mutex);
   shard.table.insert(tag_of(fingerprint), value);
 }
 
 bool Index::move(const admission::Fingerprint& fingerprint, const log::Location& old,
-                 const Entry& entry) noexcept {
-  const Value fresh = pack(entry);
+                 const Entry& entry, unsigned count) noexcept {
+  const Value fresh = pack(entry, count);
   Shard& shard = shard_of(fingerprint);
   const std::lock_guard lock(shard.mutex);
   Value* const value = shard.table.find(tag_of(fingerprint));

@@ -9,18 +9,24 @@
 
 namespace secondsight::cache {
 
-/// What is on disk, in RAM: fingerprint -> place of the object's record, and whether it was hit
-/// since it was written. Says "no" without disk access. 72 bits of a fingerprint are told apart,
-/// which is no proof: whoever opens the record compares its key. Sharded, one mutex a shard, no
-/// allocation in a look-up; an insert may move one shard's table (a quarter of a millisecond at ten
-/// million objects). Thread-safe.
+/// What is on disk, in RAM: fingerprint -> place of the object's record, and how often it was hit.
+/// Says "no" without disk access. 72 bits of a fingerprint are told apart, which is no proof:
+/// whoever opens the record compares its key. Sharded, one mutex a shard, no allocation in a
+/// look-up; an insert may move one shard's table (a quarter of a millisecond at ten million
+/// objects). Thread-safe.
 class Index {
  public:
   struct Entry {
     log::Location location;  // offset and length are multiples of kRecordAlignment
     log::RecordKind kind = log::RecordKind::Object;
   };
-  static constexpr unsigned kHitsMax = 3;
+  /// How often an object was hit, saturating, and whether since it was last written.
+  struct Hits {
+    unsigned count = 0;
+    bool is_recent = false;
+    friend bool operator==(const Hits&, const Hits&) = default;
+  };
+  static constexpr unsigned kHitsMax = 15;
 
   Index();
   ~Index();
@@ -28,12 +34,14 @@ class Index {
   std::optional<Entry> find(const admission::Fingerprint&) const noexcept;
   /// Counts a use of what is there, up to kHitsMax.
   void note_hit(const admission::Fingerprint&) noexcept;
-  /// Uses since the entry was put in. 0: none, or not there.
-  unsigned hits(const admission::Fingerprint&) const noexcept;
+  /// None where it is not there.
+  Hits hits(const admission::Fingerprint&) const noexcept;
   /// Newer wins: replaces what is there. No hits yet.
   void insert(const admission::Fingerprint&, const Entry&);
-  /// Only if it still points to `old`. The same object has moved.
-  bool move(const admission::Fingerprint&, const log::Location& old, const Entry&) noexcept;
+  /// Only if it still points to `old`: the same object is written once more, and keeps `count`
+  /// hits, none of them recent.
+  bool move(const admission::Fingerprint&, const log::Location& old, const Entry&,
+            unsigned count) noexcept;
   bool erase(const admission::Fingerprint&) noexcept;
   /// Only if it still points there (a reclaimed or damaged record).
   bool erase_at(const admission::Fingerprint&, const log::Location&) noexcept;

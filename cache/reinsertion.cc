@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 
 #include "cache/log/record_format.h"
@@ -16,10 +17,23 @@ constexpr bool is_whole(RecordKind kind) noexcept {
   return kind == RecordKind::Object || kind == RecordKind::VaryMarker;
 }
 
+/// Whether it is asked for again before its next turn: each hit so far halves the doubt.
+double chance_of_hit(unsigned count) noexcept {
+  return 1 - std::ldexp(1.0, -static_cast<int>(count));
+}
+
+unsigned hits_kept(const Index::Hits& hits) noexcept {
+  constexpr unsigned kFadingShare = 5;
+  return hits.is_recent ? hits.count : hits.count - (hits.count + kFadingShare - 1) / kFadingShare;
+}
+
 }  // namespace
 
 void Reinsertion::note_admitted(std::uint64_t bytes) noexcept {
-  earned_hundredths_ += bytes * budget_percent_;
+  // More than a few turns' worth would be spent all at once.
+  constexpr std::uint64_t kTurnsSaved = 2;
+  earned_hundredths_ = std::min(earned_hundredths_ + bytes * budget_percent_,
+                                kTurnsSaved * log_.segment_bytes() * budget_percent_);
 }
 
 void Reinsertion::before_append(std::uint64_t record_bytes, const Write& write) {
@@ -34,8 +48,6 @@ void Reinsertion::before_append(std::uint64_t record_bytes, const Write& write) 
     if (!written) return;
     earned_hundredths_ -= std::min(*written * 100, earned_hundredths_);
   }
-  // What this turn had no use for is not saved up: a later one would write it all at once.
-  earned_hundredths_ = 0;
 }
 
 std::vector<Reinsertion::Candidate> Reinsertion::candidates(std::uint32_t segment) const {
@@ -44,17 +56,18 @@ std::vector<Reinsertion::Candidate> Reinsertion::candidates(std::uint32_t segmen
   if (!records) return all;
   for (const log::LoggedRecord& record : *records) {
     if (!is_whole(record.kind) && record.kind != RecordKind::LargeObject) continue;
-    const unsigned hits = index_.hits(record.fingerprint);
-    if (hits == 0) continue;
+    const Index::Hits hits = index_.hits(record.fingerprint);
+    if (hits.count == 0) continue;
     const auto entry = index_.find(record.fingerprint);
     // It is that record, or a refreshed head that may use this record's body.
     if (!entry || (entry->location != record.location && entry->kind != RecordKind::LargeObject))
       continue;
-    all.push_back({record.fingerprint, *entry, record.location.length_bytes, hits});
+    const std::uint64_t bytes = record.location.length_bytes;
+    all.push_back({record.fingerprint, *entry, bytes, hits,
+                   chance_of_hit(hits.count) / static_cast<double>(bytes)});
   }
-  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
-    return std::uint64_t{a.hits} * b.bytes > std::uint64_t{b.hits} * a.bytes;
-  });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.worth > b.worth; });
   return all;
 }
 
@@ -82,7 +95,8 @@ Result<std::uint64_t> Reinsertion::reinsert(const Candidate& candidate, const Wr
   if (log::encoded_bytes(view) > log_.room_bytes()) return kNothing;
   const auto at = write(view);
   if (!at) return at.error();
-  index_.move(candidate.fingerprint, candidate.entry.location, {*at, view.kind});
+  index_.move(candidate.fingerprint, candidate.entry.location, {*at, view.kind},
+              hits_kept(candidate.hits));
   return std::uint64_t{at->length_bytes};
 }
 

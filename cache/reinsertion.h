@@ -9,12 +9,14 @@
 namespace secondsight::cache {
 
 /// What gives a log's first-in-first-out eviction a memory: FIFO with reinsertion (CLOCK). Shortly
-/// before the oldest segment goes, what was hit in it since it was written is appended once more,
-/// as far as a write budget allows: those first that were hit most per byte. Nothing is missing
+/// before the oldest segment goes, what was hit in it is appended once more, as far as a write
+/// budget allows: those first that are likeliest to be hit again per byte. Nothing is missing
 /// meanwhile, as old and new record are both there until the segment goes.
 ///
-/// The budget is a share of the admitted bytes, so that it never drives the disk itself. What lies
-/// in several parts is not moved: its turn costs as much as a fetch saves. One thread.
+/// An object that was not hit since it was last written keeps four fifths of its hits, so that what
+/// has cooled off leaves after some turns (decision 0005). The budget is a share of the admitted
+/// bytes, so that it never drives the disk itself. What lies in several parts is not moved: its
+/// turn costs as much as a fetch saves. One thread.
 class Reinsertion {
  public:
   static constexpr std::uint64_t kBudgetPercent = 10;
@@ -32,7 +34,8 @@ class Reinsertion {
     admission::Fingerprint fingerprint;
     Index::Entry entry;
     std::uint64_t bytes = 0;  // at least what it will take
-    unsigned hits = 0;
+    Index::Hits hits;
+    double worth = 0;  // hits to be expected per byte, in no particular unit
   };
   std::vector<Candidate> candidates(std::uint32_t segment) const;
   /// Bytes written. Errors: those of the write.

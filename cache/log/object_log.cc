@@ -63,10 +63,10 @@ struct ObjectLog::Impl {
         ring_(files, {options.capacity_bytes, options.segment_bytes, options.seed_id}),
         seal_batch_(std::max<std::uint64_t>(options.seal_bytes / options.segment_bytes, 1)) {}
 
-  Result<> open(const OnRecord& recovered);
+  Result<> open(const OnRecord& recovered, const OnExpected& expected);
   Result<> start_over(const OnReclaimed& reclaimed);
   void let_go();
-  Result<> replay(const OnRecord& recovered);
+  Result<> replay(const OnRecord& recovered, const OnExpected& expected);
   Result<> replay_one(const SegmentRing::Existing& existing, const OnRecord& recovered);
   Result<Location> append(const RecordView& record, const OnReclaimed& reclaimed);
   Result<> start_segment(const OnReclaimed& reclaimed);
@@ -89,8 +89,8 @@ struct ObjectLog::Impl {
   bool is_open_ = false;
 };
 
-Result<> ObjectLog::Impl::open(const OnRecord& recovered) {
-  auto replayed = replay(recovered);
+Result<> ObjectLog::Impl::open(const OnRecord& recovered, const OnExpected& expected) {
+  auto replayed = replay(recovered, expected);
   is_open_ = replayed.has_value();
   if (!is_open_) let_go();
   return replayed;
@@ -119,9 +119,15 @@ Result<> ObjectLog::Impl::start_over(const OnReclaimed& reclaimed) {
   return {};
 }
 
-Result<> ObjectLog::Impl::replay(const OnRecord& recovered) {
+Result<> ObjectLog::Impl::replay(const OnRecord& recovered, const OnExpected& expected) {
   auto existing = ring_.find_existing();
   if (!existing) return existing.error();
+  if (expected) {
+    std::uint64_t records = 0;
+    for (const auto& found : *existing)
+      if (const auto count = count_in_footer(*found.segment)) records += *count;
+    expected(records);
+  }
   for (const auto& segment : *existing)
     if (auto replayed = replay_one(segment, recovered); !replayed) return replayed;
   return {};
@@ -272,14 +278,18 @@ std::uint32_t ObjectLog::segment_bytes_for(std::uint64_t capacity_bytes) noexcep
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsFew, 256_KiB, 1_MiB);
   const std::uint64_t bytes =
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsPlanned, least, 256_MiB);
-  return static_cast<std::uint32_t>(bytes / kPageBytes * kPageBytes);
+  if (capacity_bytes < kSegmentsMin * bytes) return static_cast<std::uint32_t>(bytes);  // too few
+  // Together they take all of it: what is left over would be of no use.
+  const std::uint64_t segments = (capacity_bytes + bytes - 1) / bytes;
+  return static_cast<std::uint32_t>(capacity_bytes / segments / kPageBytes * kPageBytes);
 }
 
 Result<std::unique_ptr<ObjectLog>> ObjectLog::open(FileSystem& files, const Options& options,
-                                                   const OnRecord& recovered) {
+                                                   const OnRecord& recovered,
+                                                   const OnExpected& expected) {
   auto log = closed(files, options);
   if (!log) return log;
-  if (auto opened = (*log)->open(recovered); !opened) return opened.error();
+  if (auto opened = (*log)->open(recovered, expected); !opened) return opened.error();
   return log;
 }
 
@@ -300,9 +310,9 @@ Result<FileSystem::Attached> ObjectLog::attach() {
   return impl_->files_.attach();
 }
 
-Result<> ObjectLog::open(const OnRecord& recovered) {
+Result<> ObjectLog::open(const OnRecord& recovered, const OnExpected& expected) {
   CHECK(!impl_->is_open_);
-  return impl_->open(recovered);
+  return impl_->open(recovered, expected);
 }
 
 Result<> ObjectLog::start_over(const OnReclaimed& reclaimed) {
@@ -371,6 +381,10 @@ Result<std::vector<LoggedRecord>> ObjectLog::records_of(std::uint32_t number) co
   for (const FooterEntry& entry : contents->entries)
     records.push_back({entry.fingerprint, entry.kind, location_of(number, entry)});
   return records;
+}
+
+std::uint32_t ObjectLog::segment_bytes() const noexcept {
+  return impl_->options_.segment_bytes;
 }
 
 LogCounters ObjectLog::counters() const noexcept {

@@ -50,7 +50,7 @@ class ObjectLog {
     std::uint64_t seal_bytes = kSealBytes;  // 0: each segment at once
   };
   /// 1/64 of the capacity, at most 256 MiB; where that is below 1 MiB, 1/16 of it between 256 KiB
-  /// and 1 MiB. A multiple of 4 KiB.
+  /// and 1 MiB; a little less where that uses up the capacity. A multiple of 4 KiB.
   static std::uint32_t segment_bytes_for(std::uint64_t capacity_bytes) noexcept;
 
   /// Called for each intact record, oldest first: the last one of a fingerprint counts. A Tombstone
@@ -58,6 +58,8 @@ class ObjectLog {
   /// what it replaced must not come back. A Part is none of an index's business. A LargeObject
   /// comes even if a part of it is gone: open_object() and read_body() say so.
   using OnRecord = std::function<void(const admission::Fingerprint&, RecordKind, const Location&)>;
+  /// Called before the first record, with about how many there will be.
+  using OnExpected = std::function<void(std::uint64_t records)>;
   /// Called for each record that a reclaimed segment held, once it is gone. A segment that cannot
   /// be read goes unnamed; open_object() then says that it is gone.
   using OnReclaimed = std::function<void(const admission::Fingerprint&, const Location&)>;
@@ -68,7 +70,8 @@ class ObjectLog {
   /// not_supported (written by a newer version: nothing was touched); invalid_argument (capacity
   /// below 4 segments, segments below 4 KiB); I/O.
   static Result<std::unique_ptr<ObjectLog>> open(FileSystem&, const Options&,
-                                                 const OnRecord& recovered);
+                                                 const OnRecord& recovered,
+                                                 const OnExpected& expected = {});
   /// One that is not open: it holds nothing, and append() fails with not_connected. Errors:
   /// invalid_argument, as above.
   static Result<std::unique_ptr<ObjectLog>> closed(FileSystem&, const Options&);
@@ -79,7 +82,7 @@ class ObjectLog {
   Result<FileSystem::Attached> attach();
   /// Opens one that is not, as open() does. After an error it is as closed as before; records may
   /// have been recovered, and come again the next time.
-  Result<> open(const OnRecord& recovered);
+  Result<> open(const OnRecord& recovered, const OnExpected& expected = {});
   /// Removes every segment file in the directory, of whatever seed or older format, lets go of all
   /// that the log holds, and is open and empty then. For a directory that is another one now, or
   /// whose records may not be used any more. Errors: not_supported (a newer version's are there:
@@ -118,6 +121,7 @@ class ObjectLog {
   /// no_such_file_or_directory.
   Result<std::vector<LoggedRecord>> records_of(std::uint32_t segment) const;
 
+  std::uint32_t segment_bytes() const noexcept;
   LogCounters counters() const noexcept;
   std::uint64_t bytes_on_disk() const noexcept;  // size of all segment files, held ones included
 

@@ -88,7 +88,7 @@ TEST(IndexTable, DoesNotGrowWithinItsReservation) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 10'000; ++i) table.insert(random(), {});
   EXPECT_EQ(table.memory_bytes(), bytes);
-  EXPECT_LE(bytes, 10'000U * 24);
+  EXPECT_LE(bytes, 10'000U * 26);
 }
 
 }  // namespace

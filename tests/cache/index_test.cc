@@ -101,44 +101,46 @@ TEST(Index, GivesBackWhatAReservationTookTooMuch) {
 
 TEST(Index, KeepsPlacesOfEverySize) {
   Index index;
-  const std::uint32_t most = 0xFFFF'FFF8;
+  const std::uint32_t offset_max = 0xFFFF'FFF8, length_max = (1U << 29) - 8;
   std::uint64_t key = 0;
   for (const std::uint32_t segment : {0U, 1U, 0xFFFF'FFFFU})
-    for (const std::uint32_t offset : {0U, 8U, 1U << 28, most})
-      for (const std::uint32_t length : {0U, 72U, 1U << 22, most})
+    for (const std::uint32_t offset : {0U, 8U, 1U << 28, offset_max})
+      for (const std::uint32_t length : {0U, 72U, 1U << 22, length_max})
         for (const auto kind : {RecordKind::Object, RecordKind::Tombstone}) {
           const auto id = fingerprint(++key);
           index.insert(id, {{segment, offset, length}, kind});
-          for (int i = 0; i < 5; ++i) index.note_hit(id);
+          for (int i = 0; i < 20; ++i) index.note_hit(id);
           const auto entry = index.find(id);
           ASSERT_TRUE(entry);
           EXPECT_EQ(entry->location, (Location{segment, offset, length}));
           EXPECT_EQ(entry->kind, kind);
-          EXPECT_EQ(index.hits(id), Index::kHitsMax);
+          EXPECT_EQ(index.hits(id), (Index::Hits{Index::kHitsMax, true}));
         }
 }
 
-TEST(Index, CountsHitsUntilTheObjectIsWrittenAgain) {
+TEST(Index, CountsHitsAndKnowsWhetherTheLastIsRecent) {
   Index index;
   const Location first{7, 40, 104}, second{8, 40, 104};
   index.note_hit(fingerprint(1));
-  EXPECT_EQ(index.hits(fingerprint(1)), 0U) << "not there";
+  EXPECT_EQ(index.hits(fingerprint(1)), Index::Hits{}) << "not there";
   index.insert(fingerprint(1), {first});
-  EXPECT_EQ(index.hits(fingerprint(1)), 0U);
+  EXPECT_EQ(index.hits(fingerprint(1)), Index::Hits{});
   index.note_hit(fingerprint(1));
   index.note_hit(fingerprint(1));
-  EXPECT_EQ(index.hits(fingerprint(1)), 2U);
-  EXPECT_TRUE(index.move(fingerprint(1), first, {second}));
-  EXPECT_EQ(index.hits(fingerprint(1)), 0U);
+  EXPECT_EQ(index.hits(fingerprint(1)), (Index::Hits{2, true}));
+  EXPECT_TRUE(index.move(fingerprint(1), first, {second}, 1));
+  EXPECT_EQ(index.hits(fingerprint(1)), (Index::Hits{1, false}));
+  index.insert(fingerprint(1), {first});
+  EXPECT_EQ(index.hits(fingerprint(1)), Index::Hits{}) << "another object";
 }
 
 TEST(Index, MovesOnlyWhatIsStillWhereItWas) {
   Index index;
   const Location first{7, 40, 104}, second{8, 40, 104}, third{9, 40, 104};
-  EXPECT_FALSE(index.move(fingerprint(1), first, {second})) << "removed meanwhile";
+  EXPECT_FALSE(index.move(fingerprint(1), first, {second}, 1)) << "removed meanwhile";
   EXPECT_FALSE(index.find(fingerprint(1)));
   index.insert(fingerprint(1), {second});
-  EXPECT_FALSE(index.move(fingerprint(1), first, {third})) << "replaced meanwhile";
+  EXPECT_FALSE(index.move(fingerprint(1), first, {third}, 1)) << "replaced meanwhile";
   EXPECT_EQ(index.find(fingerprint(1))->location, second);
 }
 

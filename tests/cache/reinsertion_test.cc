@@ -116,13 +116,23 @@ TEST_F(ReinsertionTest, WhatWasHitOutlivesItsSegmentAndWhatWasNotDoesNot) {
   EXPECT_GT(written("reappended"), 0);
 }
 
-TEST_F(ReinsertionTest, OneHitIsGoodForOneTurn) {
-  const ObjectPtr object = put("/once");
+TEST_F(ReinsertionTest, OneHitIsGoodForTwoTurnsAndManyForSome) {
+  const ObjectPtr once = put("/once"), often = put("/often");
   hit("/once");
-  turn(kSegments);
-  EXPECT_TRUE(is_there(object));
-  turn(kSegments + 1);
-  EXPECT_FALSE(is_there(object));
+  for (int i = 0; i < 5; ++i) hit("/often");
+  std::vector<bool> once_there, often_there;
+  for (int round = 0; round < 9; ++round) {
+    const auto segment = entry("/often") ? entry("/often")->location.segment : 0;
+    for (int i = 0; i < 1'000 && entry("/often") && entry("/often")->location.segment == segment;
+         ++i)
+      put("/filler" + std::to_string(++fillers_));
+    turn();
+    once_there.push_back(is_there(once));
+    often_there.push_back(is_there(often));
+  }
+  EXPECT_EQ(once_there, (std::vector<bool>{1, 1, 0, 0, 0, 0, 0, 0, 0}));
+  // 5 hits, then 5, 4, 3, 2, 1 and 0 of them are left.
+  EXPECT_EQ(often_there, (std::vector<bool>{1, 1, 1, 1, 1, 1, 0, 0, 0}));
 }
 
 TEST_F(ReinsertionTest, WritesAtMostATenthOfWhatWasAdmitted) {

@@ -19,6 +19,9 @@ namespace {
 
 using namespace literals;
 
+/// What cache.disk allows includes the directory itself and the small files in it.
+constexpr std::uint64_t kDirectoryBytes = 16_KiB;
+
 /// Without a memory tier, bodies up to this size are still gathered whole before they are written.
 constexpr std::uint64_t kWholeBodyBytesWithoutTier = 256_KiB;
 
@@ -81,9 +84,10 @@ Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::F
                                            Metrics& metrics) {
   std::unique_ptr<Cache> cache(new Cache(settings, policy, seed, metrics));
   if (files != nullptr) {
+    const std::uint64_t log_bytes = settings.disk_bytes - kDirectoryBytes;
     auto log = log::ObjectLog::closed(
-        *files, {.capacity_bytes = settings.disk_bytes,
-                 .segment_bytes = log::ObjectLog::segment_bytes_for(settings.disk_bytes),
+        *files, {.capacity_bytes = log_bytes,
+                 .segment_bytes = log::ObjectLog::segment_bytes_for(log_bytes),
                  .seed_id = seed.id()});
     if (!log) return log.error();
     cache->log_ = std::move(*log);

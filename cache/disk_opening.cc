@@ -35,7 +35,7 @@ DiskOpening::Found DiskOpening::look(const log::ObjectLog::OnReclaimed& reclaime
   }
   if (must_start_over_) return start_over(reclaimed);
   if (!log_.is_open()) return open();
-  is_usable_.store(true, std::memory_order_relaxed);
+  if (!is_usable_.exchange(true, std::memory_order_relaxed)) health_.note_success();
   return Found::Nothing;
 }
 

@@ -278,9 +278,10 @@ std::uint32_t ObjectLog::segment_bytes_for(std::uint64_t capacity_bytes) noexcep
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsFew, 256_KiB, 1_MiB);
   const std::uint64_t bytes =
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsPlanned, least, 256_MiB);
-  if (capacity_bytes < kSegmentsMin * bytes) return static_cast<std::uint32_t>(bytes);  // too few
+  if (capacity_bytes < kSegmentsMin * bytes / 2)
+    return static_cast<std::uint32_t>(bytes);  // too few
   // Together they take all of it: what is left over would be of no use.
-  const std::uint64_t segments = (capacity_bytes + bytes - 1) / bytes;
+  const std::uint64_t segments = std::max((capacity_bytes + bytes - 1) / bytes, kSegmentsMin);
   return static_cast<std::uint32_t>(capacity_bytes / segments / kPageBytes * kPageBytes);
 }
 

@@ -170,10 +170,9 @@ void StoreWriter::push_locked(Job job) {
 void StoreWriter::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (queue_.empty() && unsynced_tombstones_) {
-      unsynced_tombstones_ = false;
+    if (queue_.empty() && unsynced_removals_) {
       lock.unlock();
-      static_cast<void>(store_.sync());
+      sync_removals();
       lock.lock();
     }
     arrived_.wait(lock, [this] { return stopping_ || has_new_chance_ || !queue_.empty(); });
@@ -201,6 +200,7 @@ void StoreWriter::execute(StoreJob& job) {
   const Object& object = *job.object;
   std::optional<Index::Entry> entry;
   if (is_wanted(job.object)) entry = store_.write(object);
+  if (entry && job.is_certain) unsynced_removals_ = true;  // of what it outdates
 
   const std::lock_guard lock(mutex_);
   queue_bytes_.fetch_sub(object.memory_bytes(), std::memory_order_relaxed);
@@ -299,8 +299,12 @@ void StoreWriter::execute(RemoveJob& job) {
 
 bool StoreWriter::write_tombstone(const admission::Fingerprint& key) {
   if (!store_.write_tombstone(key)) return false;
-  unsynced_tombstones_ = true;
+  unsynced_removals_ = true;
   return true;
+}
+
+void StoreWriter::sync_removals() {
+  if (std::exchange(unsynced_removals_, false)) static_cast<void>(store_.sync());
 }
 
 void StoreWriter::write_owed() {
@@ -342,6 +346,7 @@ void StoreWriter::settle_removals() {
 }
 
 void StoreWriter::execute(DrainJob& job) {
+  sync_removals();
   job.done();
 }
 

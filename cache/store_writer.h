@@ -90,7 +90,7 @@ class StoreWriter {
   std::uint64_t queue_bytes() const noexcept {
     return queue_bytes_.load(std::memory_order_relaxed);
   }
-  /// Returns when everything taken before the call was dealt with.
+  /// Returns when everything taken before the call was dealt with, and removals are durable.
   void drain();
   /// Writes what is queued, seals the log, ends the thread. Later calls are refused with QueueFull.
   void stop();
@@ -143,6 +143,7 @@ class StoreWriter {
   bool is_wanted(const ObjectPtr&) const;
   bool make_visible(const std::shared_ptr<Fill>&, const std::optional<Index::Entry>&);
   bool write_tombstone(const admission::Fingerprint&);
+  void sync_removals();
   void write_owed();
   bool owes() const noexcept { return !owed_tombstones_.empty() || !owed_markers_.empty(); }
   void look_after_disk();
@@ -170,8 +171,8 @@ class StoreWriter {
   boost::unordered_flat_map<admission::Fingerprint, Refreshed, admission::FingerprintHash>
       refreshing_;
   bool stopping_ = false;
-  bool has_new_chance_ = false;       // guarded by mutex_: the disk may work again
-  bool unsynced_tombstones_ = false;  // writer thread only, as is the next
+  bool has_new_chance_ = false;     // guarded by mutex_: the disk may work again
+  bool unsynced_removals_ = false;  // writer thread only, as is the next
   /// Removed keys whose tombstone could not be written: a restart would revive them.
   std::vector<admission::Fingerprint> owed_tombstones_;
   std::vector<ObjectPtr> owed_markers_;  // writer thread only; in pending_ until they are written

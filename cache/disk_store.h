@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "cache/disk_health.h"
+#include "cache/disk_opening.h"
 #include "cache/index.h"
 #include "cache/key.h"
 #include "cache/log/object_log.h"
@@ -21,7 +23,7 @@ namespace secondsight::cache {
 /// leaves the index, bytes are counted by cause. It puts nothing into the index itself: whoever
 /// calls knows whether what was written is still wanted.
 ///
-/// One thread, but for failed() and try_again().
+/// One thread, but for failed(), try_again(), health() and what is said of opening().
 class DiskStore {
  public:
   /// Why bytes were written, for metrics.
@@ -39,12 +41,20 @@ class DiskStore {
   std::optional<Index::Entry> write_head(const CacheKey& key, const ObjectHead& head,
                                          std::span<const log::PartRef> parts, Cause cause);
   bool write_tombstone(const admission::Fingerprint& key);
+  /// DiskOpening::look(). What is given up leaves the index.
+  DiskOpening::Found look_after_disk();
+  DiskOpening& opening() noexcept { return opening_; }
+  const DiskOpening& opening() const noexcept { return opening_; }
+  DiskHealth& health() noexcept { return health_; }
+  const DiskHealth& health() const noexcept { return health_; }
   /// Makes what was written durable. False: it may be lost in a power cut.
   bool sync();
   void close();
 
-  /// A write failed, and try_again() has not been called since.
-  bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
+  /// A write failed, and try_again() has not been called since; or the disk is not usable at all.
+  bool failed() const noexcept {
+    return failed_.load(std::memory_order_relaxed) || !opening_.is_usable();
+  }
   /// Whether there was something to try again.
   bool try_again() noexcept { return failed_.exchange(false, std::memory_order_relaxed); }
 
@@ -54,6 +64,8 @@ class DiskStore {
   Result<log::Location> append_record(const log::RecordView& view, Cause cause);
   void forget_reclaimed(const admission::Fingerprint&, const log::Location&);
 
+  DiskHealth health_;
+  DiskOpening opening_;
   log::ObjectLog& log_;
   Index& index_;
   MemoryTier* memory_;

@@ -7,14 +7,19 @@
 #include "cache/log/posix_file_system.h"
 #include "loadtest/sparse_file_system.h"
 #include "tests/cache/log/log_fixture.h"
+#include "tests/support/faulty_system_calls.h"
 #include "tests/support/sim_file_system.h"
 
 namespace secondsight::test {
 
-enum class Backend : std::uint8_t { Simulated, Posix, Sparse };
+enum class Backend : std::uint8_t {
+  Simulated,
+  Posix,
+  PosixTroubled,  // its calls are interrupted, and read and write a little at a time
+  Sparse,         // what offline simulations use; for one thread
+};
 
-/// Runs a test on a file system: the simulated disk, the real one, or that of offline simulations,
-/// which has one thread and is not asked where several are tested.
+/// Runs a test on the simulated and on the real file system, and where asked on the sparse one.
 class OnEveryFileSystem : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
@@ -24,16 +29,22 @@ class OnEveryFileSystem : public ::testing::TestWithParam<Backend> {
     } else if (GetParam() == Backend::Sparse) {
       files_ = &sparse_;
     } else {
-      auto opened = cache::log::PosixFileSystem::open_directory(directory_.path());
-      ASSERT_TRUE(opened) << opened.error().message();
-      posix_ = std::move(*opened);
+      auto& calls = GetParam() == Backend::Posix ? cache::log::SystemCalls::of_kernel() : troubled_;
+      posix_ = std::make_unique<cache::log::PosixFileSystem>(directory_.path(), calls);
+      const auto attached = posix_->attach();
+      ASSERT_TRUE(attached) << attached.error().message();
       files_ = posix_.get();
     }
+  }
+  void TearDown() override {
+    const bool is_troubled = GetParam() == Backend::PosixTroubled;
+    EXPECT_EQ(troubled_.interruptions() > 0, is_troubled);
   }
   cache::log::FileSystem& files() { return *files_; }
 
  private:
   TemporaryDirectory directory_;
+  FaultySystemCalls troubled_{FaultySystemCalls::Pace::Troubled};
   std::unique_ptr<SimFileSystem> simulated_;
   loadtest::SparseFileSystem sparse_;
   std::unique_ptr<cache::log::PosixFileSystem> posix_;
@@ -41,14 +52,24 @@ class OnEveryFileSystem : public ::testing::TestWithParam<Backend> {
 };
 
 inline std::string backend_name(const ::testing::TestParamInfo<Backend>& info) {
-  if (info.param == Backend::Sparse) return "Sparse";
-  return info.param == Backend::Simulated ? "Simulated" : "Posix";
+  switch (info.param) {
+    case Backend::Simulated:
+      return "Simulated";
+    case Backend::Posix:
+      return "Posix";
+    case Backend::Sparse:
+      return "Sparse";
+    case Backend::PosixTroubled:
+      break;
+  }
+  return "PosixTroubled";
 }
 
-#define INSTANTIATE_ON_EVERY_FILE_SYSTEM(suite)                                       \
-  INSTANTIATE_TEST_SUITE_P(All, suite,                                                \
-                           ::testing::Values(::secondsight::test::Backend::Simulated, \
-                                             ::secondsight::test::Backend::Posix),    \
+#define INSTANTIATE_ON_EVERY_FILE_SYSTEM(suite)                                            \
+  INSTANTIATE_TEST_SUITE_P(All, suite,                                                     \
+                           ::testing::Values(::secondsight::test::Backend::Simulated,      \
+                                             ::secondsight::test::Backend::Posix,          \
+                                             ::secondsight::test::Backend::PosixTroubled), \
                            ::secondsight::test::backend_name)
 #define INSTANTIATE_ON_SPARSE_FILES(suite)                                          \
   INSTANTIATE_TEST_SUITE_P(Offline, suite,                                          \

@@ -252,6 +252,27 @@ TEST_F(DiskTroubleTest, MoreRemovalsThanAReadOnlyDiskIsOwedGiveItUpWhenItCanBeWr
   EXPECT_TRUE(index.find(key_of("/b").fingerprint()));
 }
 
+/// A marker that got lost would let the one on disk lead to what it outdates: nothing is served
+/// then.
+TEST_F(DiskTroubleTest, MoreMarkersThanAReadOnlyDiskIsOwedEndWhatItServes) {
+  open();
+  EXPECT_EQ(store("/a"), Detail::None);
+  files_.fail_changes(errc::read_only_file_system);
+  const ObjectPtr known = make_marker(key_of("/m"), {"accept"}, {}, {});
+  for (std::size_t i = 0; i < StoreWriter::kOwedTombstonesMax; ++i)
+    cache_->invalidate(CacheKey::from_stored(std::to_string(i), {i, i}), known, WallTime{});
+  cache_->drain();
+  EXPECT_TRUE(is_served("/a"));
+  cache_->invalidate(key_of("/m"), known, WallTime{});
+  tick();
+  EXPECT_FALSE(is_served("/a"));
+  files_.heal();
+  tick(8);
+  EXPECT_FALSE(is_served("/a"));
+  EXPECT_EQ(store("/b"), Detail::None);
+  EXPECT_TRUE(is_served("/b"));
+}
+
 TEST_F(DiskTroubleTest, AnotherDirectoryIsUsedAndTheOldOneLetGo) {
   open();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(store("/" + std::to_string(i), 300'000), Detail::None);

@@ -260,7 +260,7 @@ TEST_F(DiskTroubleTest, MoreMarkersThanAReadOnlyDiskIsOwedEndWhatItServes) {
   files_.fail_changes(errc::read_only_file_system);
   const ObjectPtr known = make_marker(key_of("/m"), {"accept"}, {}, {});
   for (std::size_t i = 0; i < StoreWriter::kOwedTombstonesMax; ++i)
-    cache_->invalidate(CacheKey::from_stored(std::to_string(i), {i, i}), known, WallTime{});
+    cache_->invalidate(key_of("/" + std::to_string(i)), known, WallTime{});
   cache_->drain();
   EXPECT_TRUE(is_served("/a"));
   cache_->invalidate(key_of("/m"), known, WallTime{});

@@ -93,6 +93,11 @@ Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::F
     cache->log_ = std::move(*log);
     cache->writer_ = std::make_unique<StoreWriter>(
         *cache->log_, cache->index_, cache->memory_.get(), settings.write_queue, metrics);
+    if (settings.scrub_bytes > 0) {
+      cache->scrubber_ =
+          std::make_unique<Scrubber>(*cache->log_, cache->index_, cache->memory_.get(), metrics);
+      cache->scrubber_->start(settings.scrub_bytes);
+    }
   }
   return cache;
 }
@@ -102,6 +107,7 @@ Cache::~Cache() {
 }
 
 void Cache::stop() {
+  if (scrubber_) scrubber_->stop();
   if (writer_) writer_->stop();
 }
 

@@ -15,6 +15,7 @@
 #include "cache/log/object_log.h"
 #include "cache/memory_tier.h"
 #include "cache/object.h"
+#include "cache/scrubber.h"
 #include "cache/store_writer.h"
 #include "config/metrics.h"
 #include "config/settings.h"
@@ -232,6 +233,7 @@ class Cache {
   std::atomic<bool> keeps_parts_{false};  // ever; relaxed: lets forget_part() do nothing
   std::unique_ptr<log::ObjectLog> log_;   // null: cache.disk is "0"
   std::unique_ptr<StoreWriter> writer_;   // null likewise
+  std::unique_ptr<Scrubber> scrubber_;    // null: cache.scrub is "0"
   std::array<Counter*, kDetailCount> decisions_{};
   Counter& unreadable_;
 };

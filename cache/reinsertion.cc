@@ -38,15 +38,15 @@ void Reinsertion::note_admitted(std::uint64_t bytes) noexcept {
 
 void Reinsertion::before_append(std::uint64_t record_bytes, const Write& write) {
   const std::uint64_t room = log_.room_bytes();
-  if (room == 0 || room >= record_bytes + earned_hundredths_ / 100) return;
+  if (room == 0 || room >= record_bytes + budget_bytes()) return;
   const auto segment = log_.next_to_go();
   if (!segment || *segment == done_segment_) return;
   done_segment_ = *segment;
   for (const Candidate& candidate : candidates(*segment)) {
-    if (candidate.bytes > earned_hundredths_ / 100) continue;
+    if (candidate.bytes > budget_bytes()) continue;
     const auto written = reinsert(candidate, write);
     if (!written) return;
-    earned_hundredths_ -= std::min(*written * 100, earned_hundredths_);
+    earned_hundredths_ -= *written * 100;
   }
 }
 
@@ -91,8 +91,9 @@ Result<std::uint64_t> Reinsertion::reinsert(const Candidate& candidate, const Wr
   view.key = head.key;
   view.head = head.head;
   view.body = pieces;
-  // Another segment would push out the one that is read here.
-  if (log::encoded_bytes(view) > log_.room_bytes()) return kNothing;
+  // Beyond the room, another segment would push out the one that is read here.
+  const std::uint64_t bytes = log::encoded_bytes(view);
+  if (bytes > log_.room_bytes() || bytes > budget_bytes()) return kNothing;
   const auto at = write(view);
   if (!at) return at.error();
   index_.move(candidate.fingerprint, candidate.entry.location, {*at, view.kind},

@@ -37,6 +37,7 @@ class Reinsertion {
     Index::Hits hits;
     double worth = 0;  // hits to be expected per byte, in no particular unit
   };
+  std::uint64_t budget_bytes() const noexcept { return earned_hundredths_ / 100; }
   std::vector<Candidate> candidates(std::uint32_t segment) const;
   /// Bytes written. Errors: those of the write.
   Result<std::uint64_t> reinsert(const Candidate& candidate, const Write& write);

@@ -360,6 +360,10 @@ bool ObjectLog::has(const Location& location) const {
   return impl_->ring_.table()->find(location.segment) != nullptr;
 }
 
+std::shared_ptr<const SegmentTable> ObjectLog::segments() const noexcept {
+  return impl_->ring_.table();
+}
+
 std::optional<std::uint32_t> ObjectLog::next_to_go() const {
   const SegmentRing& ring = impl_->ring_;
   if (ring.has_room_for_segment()) return std::nullopt;

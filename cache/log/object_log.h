@@ -11,6 +11,7 @@
 #include "cache/log/file_system.h"
 #include "cache/log/object_reader.h"
 #include "cache/log/record.h"
+#include "cache/log/segment.h"
 #include "config/result.h"
 
 namespace secondsight::cache::log {
@@ -111,6 +112,9 @@ class ObjectLog {
 
   /// Whether the ring has not given up its segment yet. From any thread; no I/O.
   bool has(const Location&) const;
+
+  /// All of them, sealed or not, for whoever goes through them beside the writer (segment_scrub.h).
+  std::shared_ptr<const SegmentTable> segments() const noexcept;
 
   /// The segment that goes when the open one is full. Empty: there is room for another. The
   /// writer's thread, as the next two.

@@ -51,6 +51,14 @@ std::shared_ptr<Segment> SegmentTable::oldest() const {
   return segments_.empty() ? nullptr : segments_.front();
 }
 
+std::uint32_t SegmentTable::next_after(std::uint32_t number) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = std::upper_bound(
+      segments_.begin(), segments_.end(), number,
+      [](std::uint32_t wanted, const auto& segment) { return wanted < segment->number(); });
+  return at == segments_.end() ? 0 : (*at)->number();
+}
+
 bool SegmentTable::any_unheld() const {
   const std::lock_guard lock(mutex_);
   return std::any_of(segments_.begin(), segments_.end(),

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "cache/disk_store.h"
+#include "cache/log/record_format.h"
 #include "tests/cache/cache_fixture.h"
 
 namespace secondsight::cache {
@@ -230,6 +231,36 @@ TEST_F(ReinsertionTest, AFreshenedHeadTakesItsBodyAlong) {
   const auto reader = log_->open_object(entry("/freshened")->location, log::ReadMode::Blocking);
   ASSERT_TRUE(reader);
   EXPECT_NE((*reader)->head().head.find("Freshened: yes"), std::string::npos);
+}
+
+/// What is known of it beforehand is the head's record only.
+TEST_F(ReinsertionTest, AFreshenedHeadsBodyIsPaidFor) {
+  append_alone("/freshened", 6'000);
+  const CacheKey key = key_of("/freshened");
+  const std::vector<log::PartRef> parts{{entry("/freshened")->location, 6'000}};
+  log::RecordView view;
+  view.kind = log::RecordKind::LargeObject;
+  view.fingerprint = key.fingerprint();
+  view.key = key.text();
+  view.head = "OK\r\n";
+  view.parts = parts;
+  const auto at = log_->append(view, [](const auto&, const auto&) {});
+  ASSERT_TRUE(at);
+  index_->insert(key.fingerprint(), {*at, view.kind});
+  hit("/freshened");
+  bring_to_the_end_alone();
+  for (const std::uint64_t budget : {5'000U, 7'000U}) {
+    SCOPED_TRACE(budget);
+    Reinsertion reinsertion(*log_, *index_, 100);
+    reinsertion.note_admitted(budget);
+    int writes = 0;
+    reinsertion.before_append(log_->room_bytes(), [&](const log::RecordView& again) {
+      ++writes;
+      EXPECT_LE(log::encoded_bytes(again), budget);
+      return log_->append(again, [](const auto&, const auto&) {});
+    });
+    EXPECT_EQ(writes, budget > 6'000 ? 1 : 0);
+  }
 }
 
 /// Whatever fails while an object is moved, it is whole where the index says, or it is a miss.

@@ -114,6 +114,8 @@ TEST(SettingsFaults, OutOfRange) {
        "1:14: [cache] disk must be 0 (memory only) or between 1 MiB and 1 PiB, not -1"},
       {"cache.memory = 1048575",
        "1:16: [cache] memory must be 0 (no memory tier) or between 1 MiB and 1 PiB, not 1048575"},
+      {"cache.scrub = \"63KiB\"",
+       R"(1:15: [cache] scrub must be 0 (not at all) or between 64 KiB and 1 PiB, not "63KiB")"},
       {"cache.max_object = 0", "1:20: [cache] max_object must be between 1 B and 1 PiB, not 0"},
       {"proxy.header_timeout = \"0\"",
        R"(1:24: [proxy] header_timeout must be between 1ms and 24h, not "0")"},

@@ -68,6 +68,7 @@ max_object = "4GiB"
 write_queue = "32MiB"
 disk_threads = 2
 stale_if_error = "5m"
+scrub = "20MiB"
 [admission]
 policy = "always"
 expected_keys = 50_000_000
@@ -110,7 +111,7 @@ drop_params = ["utm_*", "*"]
                      seconds{60},
                      4096,
                      1_MiB};
-  expected.cache = {"cache", 1024_GiB, 0, 4_GiB, 32_MiB, 2, seconds{300}};
+  expected.cache = {"cache", 1024_GiB, 0, 4_GiB, 32_MiB, 2, seconds{300}, 20_MiB};
   expected.admission = {PolicyName::Always, 50'000'000, 0.001, hours{168}};
   expected.admin = {true, {"::1", 9999}};
   expected.log = {"debug", "-"};

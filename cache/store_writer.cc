@@ -170,7 +170,7 @@ void StoreWriter::push_locked(Job job) {
 void StoreWriter::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (queue_.empty() && unsynced_removals_) {
+    if (queue_.empty()) {
       lock.unlock();
       sync_removals();
       lock.lock();
@@ -200,7 +200,7 @@ void StoreWriter::execute(StoreJob& job) {
   const Object& object = *job.object;
   std::optional<Index::Entry> entry;
   if (is_wanted(job.object)) entry = store_.write(object);
-  if (entry && job.is_certain) unsynced_removals_ = true;  // of what it outdates
+  if (entry && job.is_certain) unsynced_markers_.push_back(job.object);
 
   const std::lock_guard lock(mutex_);
   queue_bytes_.fetch_sub(object.memory_bytes(), std::memory_order_relaxed);
@@ -290,30 +290,47 @@ bool StoreWriter::is_current(const RefreshJob& job) const {
 
 void StoreWriter::execute(RemoveJob& job) {
   index_.erase(job.key);
-  if (write_tombstone(job.key)) return;
-  if (owed_tombstones_.size() < kOwedTombstonesMax)
-    owed_tombstones_.push_back(job.key);
-  else
-    store_.opening().start_over_soon(DiskOpening::Serving::GoesOn);
+  if (!write_tombstone(job.key)) owe(job.key);
+  if (unsynced_tombstones_.size() >= kUnsyncedTombstonesMax) sync_removals();
 }
 
 bool StoreWriter::write_tombstone(const admission::Fingerprint& key) {
   if (!store_.write_tombstone(key)) return false;
-  unsynced_removals_ = true;
+  unsynced_tombstones_.push_back(key);
   return true;
 }
 
+/// A sync that fails may have lost them, and no later one brings them back: they are owed again.
 void StoreWriter::sync_removals() {
-  if (std::exchange(unsynced_removals_, false)) static_cast<void>(store_.sync());
+  if (unsynced_tombstones_.empty() && unsynced_markers_.empty()) return;
+  const bool is_durable = store_.sync();
+  const auto tombstones = std::exchange(unsynced_tombstones_, {});
+  const auto markers = std::exchange(unsynced_markers_, {});
+  if (is_durable) return;
+  for (const admission::Fingerprint& key : tombstones) owe(key);
+  const std::lock_guard lock(mutex_);
+  for (const ObjectPtr& marker : markers)
+    if (pending_.try_emplace(marker->key.fingerprint(), marker).second)
+      owed_markers_.push_back(marker);
+  note_pending();
+}
+
+void StoreWriter::owe(const admission::Fingerprint& key) {
+  if (owed_tombstones_.size() < kOwedTombstonesMax)
+    owed_tombstones_.push_back(key);
+  else
+    store_.opening().start_over_soon(DiskOpening::Serving::GoesOn);
 }
 
 void StoreWriter::write_owed() {
   if (!owes()) return;
   static_cast<void>(store_.try_again());
   std::erase_if(owed_tombstones_, [this](const admission::Fingerprint& key) {
-    // What was written since stands for itself, and a tombstone after it would hide it.
-    if (index_.find(key)) return true;
-    return !store_.failed() && write_tombstone(key);
+    // What was written since stands for itself once it is durable, and a tombstone after it would
+    // hide it.
+    if (!index_.find(key)) return !store_.failed() && write_tombstone(key);
+    unsynced_tombstones_.push_back(key);
+    return true;
   });
   for (ObjectPtr& marker : std::exchange(owed_markers_, {})) {
     queue_bytes_.fetch_add(marker->memory_bytes(), std::memory_order_relaxed);
@@ -330,6 +347,7 @@ void StoreWriter::look_after_disk() {
       return settle_removals();
     case DiskOpening::Found::StartedOver:
       owed_tombstones_.clear();  // there is nothing left that could come back
+      unsynced_tombstones_.clear();
       store_.opening().publish();
       return;
   }

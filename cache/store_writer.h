@@ -41,6 +41,8 @@ class StoreWriter {
   static constexpr std::uint64_t kFillPartBytes = 1U << 20;  // one part of a fill, at most
   /// Above this many removals that the disk did not take, all that it holds is given up.
   static constexpr std::size_t kOwedTombstonesMax = 65'536;
+  /// So many are synced even while others wait.
+  static constexpr std::size_t kUnsyncedTombstonesMax = 1'024;
   static constexpr std::uint64_t kFillReserveBytes =
       2U << 20;  // one being gathered, one being written
 
@@ -144,6 +146,7 @@ class StoreWriter {
   bool make_visible(const std::shared_ptr<Fill>&, const std::optional<Index::Entry>&);
   bool write_tombstone(const admission::Fingerprint&);
   void sync_removals();
+  void owe(const admission::Fingerprint& key);
   void write_owed();
   bool owes() const noexcept { return !owed_tombstones_.empty() || !owed_markers_.empty(); }
   void look_after_disk();
@@ -171,9 +174,11 @@ class StoreWriter {
   boost::unordered_flat_map<admission::Fingerprint, Refreshed, admission::FingerprintHash>
       refreshing_;
   bool stopping_ = false;
-  bool has_new_chance_ = false;     // guarded by mutex_: the disk may work again
-  bool unsynced_removals_ = false;  // writer thread only, as is the next
-  /// Removed keys whose tombstone could not be written: a restart would revive them.
+  bool has_new_chance_ = false;  // guarded by mutex_: the disk may work again
+  // Written since the last sync; writer thread only, as are the next.
+  std::vector<admission::Fingerprint> unsynced_tombstones_;
+  std::vector<ObjectPtr> unsynced_markers_;
+  /// Removed keys whose tombstone could not be written, or not synced: a restart would revive them.
   std::vector<admission::Fingerprint> owed_tombstones_;
   std::vector<ObjectPtr> owed_markers_;  // writer thread only; in pending_ until they are written
 

@@ -24,8 +24,8 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 
 /// The long sweep sets more of both. 0 points: every one.
 const std::uint64_t kFirstSeed = from_environment("SECONDSIGHT_TEST_SEED", 1);
-const std::uint64_t kSeeds = from_environment("SECONDSIGHT_TEST_SEEDS", 6);
-const std::uint64_t kPoints = from_environment("SECONDSIGHT_TEST_POINTS", 60);
+const std::uint64_t kSeeds = from_environment("SECONDSIGHT_TEST_SEEDS", 4);
+const std::uint64_t kPoints = from_environment("SECONDSIGHT_TEST_POINTS", 30);
 
 /// Thousands of disks fail here, and each would have its lines.
 class StoreCrash : public ::testing::Test {

@@ -115,6 +115,8 @@ Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::F
               break;
             case log::RecordKind::Part:
               break;  // visible through its LargeObject only
+            case log::RecordKind::Purge:
+              break;
           }
         });
     if (!log) return log.error();

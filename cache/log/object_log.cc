@@ -278,6 +278,10 @@ bool ObjectLog::has(const Location& location) const {
   return impl_->ring_.table()->find(location.segment) != nullptr;
 }
 
+std::uint32_t ObjectLog::oldest_segment() const {
+  return impl_->ring_.table()->oldest_number();
+}
+
 LogCounters ObjectLog::counters() const noexcept {
   const Counters& from = impl_->counters_;
   LogCounters to;

@@ -46,8 +46,9 @@ class ObjectLog {
 
   /// Called for each intact record, oldest first: the last one of a fingerprint counts. A Tombstone
   /// comes as one too, and so does, as a Tombstone, a record found damaged behind a good header:
-  /// what it replaced must not come back. A Part is none of an index's business. A LargeObject
-  /// comes even if a part of it is gone: open_object() and read_body() say so.
+  /// what it replaced must not come back. A damaged Purge stays one. A Part is none of an index's
+  /// business. A LargeObject comes even if a part of it is gone: open_object() and read_body() say
+  /// so.
   using OnRecord = std::function<void(const admission::Fingerprint&, RecordKind, const Location&)>;
   /// Called for each record that a reclaimed segment held, once it is gone. A segment that cannot
   /// be read goes unnamed; open_object() then says that it is gone.
@@ -83,6 +84,9 @@ class ObjectLog {
 
   /// Whether the ring has not given up its segment yet. From any thread; no I/O.
   bool has(const Location&) const;
+
+  /// The oldest segment that is left: what was older is gone. 0: there is none. From any thread.
+  std::uint32_t oldest_segment() const;
 
   LogCounters counters() const noexcept;
   std::uint64_t bytes_on_disk() const noexcept;  // size of all segment files, held ones included

@@ -51,6 +51,11 @@ std::shared_ptr<Segment> SegmentTable::oldest() const {
   return segments_.empty() ? nullptr : segments_.front();
 }
 
+std::uint32_t SegmentTable::oldest_number() const {
+  const std::lock_guard lock(mutex_);
+  return segments_.empty() ? 0 : segments_.front()->number();
+}
+
 bool SegmentTable::any_unheld() const {
   const std::lock_guard lock(mutex_);
   return std::any_of(segments_.begin(), segments_.end(),

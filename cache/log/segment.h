@@ -50,6 +50,8 @@ class SegmentTable {
   void erase(std::uint32_t number);
 
   std::shared_ptr<Segment> oldest() const;
+  /// From any thread; 0: none.
+  std::uint32_t oldest_number() const;
   /// Whether the table alone holds any of them: removing that one frees its space at once.
   bool any_unheld() const;
 

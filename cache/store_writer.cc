@@ -46,15 +46,22 @@ void cut(const std::vector<ChunkPtr>& chunks, std::uint64_t first, std::uint64_t
   }
 }
 
-constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone"};
+constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone", "purge"};
+
+/// So many purges are synced together at most, so that an endless row of them is told in time.
+constexpr std::size_t kPurgesInARow = 1'024;
 
 }  // namespace
 
-StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory,
+StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory, PurgeList& purges,
                          std::uint64_t queue_bytes_max, Metrics& metrics)
     : log_(log),
       index_(index),
       memory_(memory),
+      purges_(purges),
+      purge_writer_(
+          purges, [this](const log::RecordView& view) { return append(view, Cause::Purge); },
+          [this] { return sync(); }),
       queue_bytes_max_(queue_bytes_max),
       objects_written_(metrics.counter("secondsight_objects_written_total",
                                        "Objects made visible in the disk cache.")),
@@ -95,7 +102,7 @@ void StoreWriter::store_for_certain(ObjectPtr marker) {
   push_locked(StoreJob{std::move(marker), true});
 }
 
-std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key,
+std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key, std::uint64_t purges_seen,
                                               std::function<void()> on_progress, Detail& refusal) {
   refusal = Detail::None;
   if (disk_failed_.load(std::memory_order_relaxed)) {
@@ -109,7 +116,7 @@ std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key,
     return nullptr;
   }
   queue_bytes_.fetch_add(kFillReserveBytes, std::memory_order_relaxed);
-  return std::make_shared<Fill>(key, log_, std::move(on_progress));
+  return std::make_shared<Fill>(key, purges_seen, log_, std::move(on_progress));
 }
 
 void StoreWriter::append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr> pieces,
@@ -132,15 +139,16 @@ void StoreWriter::abandon(const std::shared_ptr<Fill>& fill) {
 }
 
 void StoreWriter::refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head,
-                          Index::Entry old, std::vector<log::PartRef> parts) {
+                          Index::Entry old, std::vector<log::PartRef> parts,
+                          std::uint64_t purges_seen) {
   const std::uint64_t bytes = sizeof(RefreshJob) + sizeof(ObjectHead) + key.text().size() +
                               head->fields.memory_bytes() + parts.size() * sizeof(log::PartRef);
   const std::lock_guard lock(mutex_);
   if (stopping_ || queue_bytes_.load(std::memory_order_relaxed) + bytes > queue_bytes_max_) return;
   queue_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  refreshing_[key.fingerprint()] = {old.location, head};
+  refreshing_[key.fingerprint()] = {old.location, head, purges_seen};
   note_pending();
-  push_locked(RefreshJob{key, std::move(head), old, std::move(parts), bytes});
+  push_locked(RefreshJob{key, std::move(head), old, std::move(parts), bytes, purges_seen});
 }
 
 void StoreWriter::remove(const CacheKey& key) {
@@ -153,6 +161,18 @@ void StoreWriter::remove(const CacheKey& key) {
   push_locked(RemoveJob{key.fingerprint()});
 }
 
+void StoreWriter::purge(PurgeWriter::Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopping_) {
+      queue_.push_back(std::move(job));
+      arrived_.notify_one();
+      return;
+    }
+  }
+  if (job.done) job.done(make_error_code(boost::system::errc::operation_canceled));
+}
+
 ObjectPtr StoreWriter::find_pending(const CacheKey& key) const {
   if (pending_count_.load(std::memory_order_relaxed) == 0) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -161,13 +181,13 @@ ObjectPtr StoreWriter::find_pending(const CacheKey& key) const {
   return found->second;
 }
 
-std::shared_ptr<const ObjectHead> StoreWriter::find_refreshed(const CacheKey& key,
-                                                              const Index::Entry& entry) const {
-  if (pending_count_.load(std::memory_order_relaxed) == 0) return nullptr;
+StoreWriter::Refreshed StoreWriter::find_refreshed(const CacheKey& key,
+                                                   const Index::Entry& entry) const {
+  if (pending_count_.load(std::memory_order_relaxed) == 0) return {};
   const std::lock_guard lock(mutex_);
   const auto found = refreshing_.find(key.fingerprint());
-  if (found == refreshing_.end() || found->second.old != entry.location) return nullptr;
-  return found->second.head;
+  if (found == refreshing_.end() || found->second.old != entry.location) return {};
+  return found->second;
 }
 
 bool StoreWriter::is_on_its_way(const CacheKey& key) const {
@@ -221,6 +241,11 @@ void StoreWriter::push_locked(Job job) {
 void StoreWriter::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
+    if (must_settle_purges()) {
+      lock.unlock();
+      purge_writer_.settle();
+      lock.lock();
+    }
     if (queue_.empty() && unsynced_tombstones_) {
       lock.unlock();
       sync_tombstones();
@@ -252,7 +277,10 @@ void StoreWriter::run() {
 void StoreWriter::execute(StoreJob& job) {
   const Object& object = *job.object;
   std::optional<Index::Entry> entry;
-  if (is_wanted(job.object)) entry = write(object);
+  const std::uint64_t seen = object.purges_seen.load(std::memory_order_relaxed);
+  // A marker holds no response: what it leads to is judged for itself.
+  const bool is_purged = !object.is_vary_marker && this->is_purged(seen, object.key, *object.head);
+  if (!is_purged && is_wanted(job.object)) entry = write(object);
 
   const std::lock_guard lock(mutex_);
   queue_bytes_.fetch_sub(object.memory_bytes(), std::memory_order_relaxed);
@@ -277,6 +305,20 @@ bool StoreWriter::is_wanted(const ObjectPtr& object) const {
   const std::lock_guard lock(mutex_);
   const auto found = pending_.find(object->key.fingerprint());
   return found != pending_.end() && found->second == object;
+}
+
+/// By a purge that came since the origin was asked for it. Were it written, its record would stand
+/// behind the purge's. What was only made stale is not worth a record that cannot say so.
+bool StoreWriter::is_purged(std::uint64_t purges_seen, const CacheKey& key,
+                            const ObjectHead& head) const {
+  return !purges_.judge(purges_seen, key.text(), &head.fields).is_clear();
+}
+
+/// Whether no purge follows at once that could be synced with those that wait.
+bool StoreWriter::must_settle_purges() const {
+  return purge_writer_.has_unsettled() &&
+         (queue_.empty() || !std::holds_alternative<PurgeJob>(queue_.front()) ||
+          purge_writer_.unsettled() >= kPurgesInARow);
 }
 
 std::optional<Index::Entry> StoreWriter::write(const Object& object) {
@@ -338,7 +380,7 @@ void StoreWriter::execute(CommitJob& job) {
   view.kind = log::RecordKind::LargeObject;
   view.parts = parts;
   std::optional<log::Location> at;
-  if (!fill.failed()) {
+  if (!fill.failed() && !is_purged(fill.purges_seen(), fill.key(), *job.head)) {
     if (const auto appended = append(view, Cause::Admitted)) at = *appended;
   }
   if (make_visible(job.fill, at)) {
@@ -385,7 +427,7 @@ bool StoreWriter::is_current(const RefreshJob& job) const {
 }
 
 std::optional<log::Location> StoreWriter::write_refreshed(const RefreshJob& job) {
-  if (!is_current(job)) return std::nullopt;
+  if (!is_current(job) || is_purged(job.purges_seen, job.key, *job.head)) return std::nullopt;
   const std::string text = head_text(*job.head);
   log::RecordView view = view_of(job.key, *job.head, text);
   view.kind = log::RecordKind::LargeObject;
@@ -398,6 +440,10 @@ void StoreWriter::execute(RemoveJob& job) {
   index_.erase(job.key);
   if (!write_tombstone(job.key) && owed_tombstones_.size() < kOwedTombstonesMax)
     owed_tombstones_.push_back(job.key);
+}
+
+void StoreWriter::execute(PurgeJob& job) {
+  purge_writer_.write(std::move(job));
 }
 
 bool StoreWriter::write_tombstone(const admission::Fingerprint& key) {
@@ -416,6 +462,7 @@ void StoreWriter::write_owed_tombstones() {
     if (index_.find(key)) return true;
     return !disk_failed_.load(std::memory_order_relaxed) && write_tombstone(key);
   });
+  purge_writer_.write_owed();
   for (ObjectPtr& marker : std::exchange(owed_markers_, {})) {
     queue_bytes_.fetch_add(marker->memory_bytes(), std::memory_order_relaxed);
     StoreJob job{std::move(marker), true};
@@ -452,11 +499,18 @@ void StoreWriter::forget_reclaimed(const admission::Fingerprint& fingerprint,
 }
 
 void StoreWriter::sync_tombstones() {
+  static_cast<void>(sync());
+}
+
+Result<> StoreWriter::sync() {
   unsynced_tombstones_ = false;
-  if (const auto synced = log_.sync(); !synced) {
-    write_errors_.add();
-    log_line(LogLevel::Error, "cannot sync the disk cache", {{"error", synced.error().message()}});
-  }
+  auto synced = log_.sync();
+  if (synced) return synced;
+  write_errors_.add();
+  // Told to try again in a while, as after a failed write: what is owed is then paid.
+  disk_failed_.store(true, std::memory_order_relaxed);
+  log_line(LogLevel::Error, "cannot sync the disk cache", {{"error", synced.error().message()}});
+  return synced;
 }
 
 }  // namespace secondsight::cache

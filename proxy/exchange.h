@@ -58,6 +58,7 @@ class Exchange {
   enum class Sharing : std::uint8_t { Shared, Alone };
 
   net::awaitable<void> answer();
+  void note_changes() noexcept;
   net::awaitable<Served> answer_from_cache(const cache::CacheKey& primary, Found& found,
                                            CacheStatus& status);
   net::awaitable<Served> answer_from_origin(const cache::CacheKey& primary, Found& found,
@@ -151,6 +152,7 @@ class Exchange {
 
   admission::Fingerprint primary_;   // of the primary key
   std::uint32_t invalidations_ = 0;  // of it, before the cache was asked
+  std::uint64_t purges_seen_ = 0;    // of anything, likewise
   int turns_left_ = 0;
   bool judges_conditions_ = false;   // the request's own, not the origin
   bool waited_in_vain_ = false;      // for another's fetch

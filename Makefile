@@ -1,10 +1,16 @@
 # The newcomer's door. What stands behind it are CMake presets: see CONTRIBUTING.md.
-.PHONY: test demo asan tsan lint packages
+.PHONY: test demo bench-store asan tsan lint packages
 
 test: packages
 	cmake --preset release
 	cmake --build --preset release
 	ctest --preset release
+
+# make bench-store measures the disk cache beside the bare disk, and with ten million objects (6 GB).
+bench-store: packages
+	cmake --preset release
+	cmake --build --preset release --target store_bench
+	build/release/store_bench --directory build/store-bench --json build/store-bench.json
 
 # make demo TRACE=file.csv.gz replays a real trace.
 demo: packages

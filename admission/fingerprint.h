@@ -39,6 +39,9 @@ class FingerprintSeed {
   /// crash leaves a whole one or none). Of two processes that create it at once, both get the same.
   /// Errors: I/O; bad_message when the file is damaged, which is then left as it is. Blocks.
   static Result<FingerprintSeed> load_or_create(const std::filesystem::path& directory);
+  /// Reads `directory`/seed and changes nothing. Errors: no_such_file_or_directory and other I/O;
+  /// bad_message. Blocks.
+  static Result<FingerprintSeed> load(const std::filesystem::path& directory);
 
   Fingerprint fingerprint_of(std::string_view canonical_key) const noexcept;
 

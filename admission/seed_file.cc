@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using boost::system::error_code;
 
+constexpr const char* kFileName = "seed";
+
 // magic (8 bytes) | version (u32) | seed (32 bytes) | XXH3-64 of all before it (u64),
 // little-endian.
 constexpr std::array<char, 8> kMagic{'2', 'n', 'd', '-', 's', 'e', 'e', 'd'};
@@ -165,13 +167,19 @@ Result<FingerprintSeed> FingerprintSeed::random() {
 }
 
 Result<FingerprintSeed> FingerprintSeed::load_or_create(const std::filesystem::path& directory) {
-  const fs::path path = directory / "seed";
+  const fs::path path = directory / kFileName;
   Result<Bytes> bytes = read_seed(path);
   if (!bytes && bytes.error() == boost::system::errc::no_such_file_or_directory) {
     if (const Result<> created = create_seed_file(directory, path); !created)
       return created.error();
     bytes = read_seed(path);  // what is on disk counts, not what was meant to be there
   }
+  if (!bytes) return bytes.error();
+  return FingerprintSeed(*bytes);
+}
+
+Result<FingerprintSeed> FingerprintSeed::load(const std::filesystem::path& directory) {
+  const Result<Bytes> bytes = read_seed(directory / kFileName);
   if (!bytes) return bytes.error();
   return FingerprintSeed(*bytes);
 }

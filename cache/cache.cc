@@ -8,6 +8,7 @@
 #include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
 #include "cache/policy/vary.h"
+#include "cache/replay.h"
 #include "cache/variants.h"
 #include "config/check.h"
 #include "config/log.h"
@@ -100,29 +101,21 @@ Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::F
   if (files != nullptr) {
     Index& index = cache->index_;
     PurgeList& purges = cache->purges_;
+    Replay replay(index);
     auto log = log::ObjectLog::open(
         *files,
         {.capacity_bytes = settings.disk_bytes,
          .segment_bytes = log::ObjectLog::segment_bytes_for(settings.disk_bytes),
          .seed_id = seed.id()},
-        [&index, &purges](const admission::Fingerprint& fingerprint, log::RecordKind kind,
-                          const log::Location& at) {
-          switch (kind) {
-            case log::RecordKind::Object:
-            case log::RecordKind::LargeObject:
-            case log::RecordKind::VaryMarker:
-              index.insert(fingerprint, {at, kind});
-              break;
-            case log::RecordKind::Tombstone:
-              index.erase(fingerprint);
-              break;
-            case log::RecordKind::Part:
-              break;  // visible through its LargeObject only
-            case log::RecordKind::Purge:
-              purges.recover(fingerprint, at);  // what it concerns goes when it is found
-              break;
-          }
-        });
+        [&](const admission::Fingerprint& fingerprint, log::RecordKind kind,
+            const log::Location& at) {
+          if (kind == log::RecordKind::Purge)
+            purges.recover(fingerprint, at);  // what it concerns goes when it is found
+          else
+            replay.add(fingerprint, kind, at);
+        },
+        [&replay](std::uint64_t records) { replay.expect(records); });
+    replay.finish();
     if (!log) return log.error();
     cache->log_ = std::move(*log);
     cache->writer_ = std::make_unique<StoreWriter>(*cache->log_, index, cache->memory_.get(),
@@ -339,6 +332,7 @@ void Cache::forget_part(const CacheKey& key) noexcept {
 
 void Cache::note_disk_hit(const CacheKey& key) noexcept {
   policy_.sight(key.fingerprint());
+  index_.note_hit(key.fingerprint());
 }
 
 Detail Cache::store(Admitted /*permission*/, const ObjectPtr& object) {

@@ -130,8 +130,8 @@ class Cache {
   Detail foresee(const CacheKey& key, std::optional<std::uint64_t> body_bytes) const noexcept {
     return judge(peek(key), key, body_bytes);
   }
-  /// A hit on disk keeps the key remembered, so that what is popular is admitted at once after it
-  /// was reclaimed.
+  /// A hit on disk keeps the object, as far as the write budget goes, and the key remembered, so
+  /// that what is popular is admitted at once after it was reclaimed.
   void note_disk_hit(const CacheKey& key) noexcept;
   /// A hit in memory: the second sighting of an object that is not on disk yet. Writes it and
   /// returns true, if the policy and the writer agree.

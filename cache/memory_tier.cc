@@ -17,8 +17,11 @@ constexpr std::uint64_t kShardBytesMin = 16_MiB;
 constexpr std::size_t kShardsMax = 64;     // more mutexes than cores gain nothing
 constexpr std::uint64_t kObjectShare = 8;  // of a shard: one object must not sweep out all others
 constexpr std::uint64_t kObjectBytesMax = 4_MiB;  // larger ones are the disk's and the page cache's
-constexpr std::uint64_t kSmallShare = 10;         // of a shard for newcomers, as in the paper
-constexpr std::uint8_t kUsesMax = 3;              // two bits, as in the paper
+/// The filter remembers for longer than a ghost queue would: what is larger than this share of a
+/// shard and was seen long ago must prove itself, or a few of them sweep out all others.
+constexpr std::uint64_t kSeenBeforeShare = 128;
+constexpr std::uint64_t kSmallShare = 10;  // of a shard for newcomers, as in the paper
+constexpr std::uint8_t kUsesMax = 3;       // two bits, as in the paper
 
 using Slot = std::uint32_t;
 constexpr Slot kNoSlot = UINT32_MAX;
@@ -85,7 +88,9 @@ class MemoryTier::Shard {
     node.object = std::move(object);
     node.bytes = bytes;
     node.uses = 0;
-    push(slot, newcomer == Newcomer::First ? QueueName::Small : QueueName::Main);
+    const bool is_trusted =
+        newcomer == Newcomer::SeenBefore && bytes <= capacity_bytes_ / kSeenBeforeShare;
+    push(slot, is_trusted ? QueueName::Main : QueueName::Small);
     make_room(slot, released);
     return released;
   }

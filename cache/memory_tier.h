@@ -15,10 +15,11 @@ enum class Newcomer : std::uint8_t { First, SeenBefore };
 ///
 /// S3-FIFO (Yang et al., SOSP 2023): a small FIFO takes a tenth of the bytes, a main FIFO the rest.
 /// An object leaves the small queue for the main one if it was used since it came, else for good;
-/// the main queue reinserts what was used (two-bit counter). SeenBefore starts in main. Bounded in
-/// bytes, every overhead counted. Sharded by fingerprint, as many shards as the size allows (a
-/// shard is at least 16 MiB), a mutex each; a hit takes the shard's lock, copies one shared_ptr and
-/// writes no list; what is evicted is released after the lock. Thread-safe.
+/// the main queue reinserts what was used (two-bit counter). SeenBefore starts in main, if it is
+/// small (a 128th of its shard). Bounded in bytes, every overhead counted. Sharded by fingerprint,
+/// as many shards as the size allows (a shard is at least 16 MiB), a mutex each; a hit takes the
+/// shard's lock, copies one shared_ptr and writes no list; what is evicted is released after the
+/// lock. Thread-safe.
 class MemoryTier {
  public:
   /// 0 turns it off: nothing is ever kept.

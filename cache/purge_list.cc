@@ -223,10 +223,9 @@ PurgeList::Verdict PurgeList::judge(std::uint64_t seen, std::string_view key_tex
 
 PurgeList::Verdict PurgeList::judge(const log::Location& at, std::string_view key_text,
                                     const policy::FieldBlock* fields) const {
-  const Position position = position_of(at);
-  if (position >= newest_position_.load(std::memory_order_acquire)) return {};
+  if (concerns_nothing_at(at)) return {};
   const std::shared_lock lock(mutex_);
-  return look_up(FoundOnDisk{position}, key_text, fields);
+  return look_up(FoundOnDisk{position_of(at)}, key_text, fields);
 }
 
 template <class Age>

@@ -89,6 +89,10 @@ class PurgeList {
   /// included. `fields`: of its head; null: not known yet.
   Verdict judge(std::uint64_t seen, std::string_view key_text,
                 const policy::FieldBlock* fields) const;
+  /// Whether all purges stand before that place in the log.
+  bool concerns_nothing_at(const log::Location& at) const noexcept {
+    return position_of(at) >= newest_position_.load(std::memory_order_acquire);
+  }
   /// Something on disk, by the place of the record that its index entry names.
   Verdict judge(const log::Location& at, std::string_view key_text,
                 const policy::FieldBlock* fields) const;

@@ -1,52 +1,10 @@
 #include "cache/store_writer.h"
 
 #include <future>
-#include <span>
-#include <string>
 #include <utility>
-
-#include "config/check.h"
-#include "config/log.h"
 
 namespace secondsight::cache {
 namespace {
-
-using Pieces = std::vector<std::span<const std::byte>>;
-
-/// The head as a record keeps it: the reason phrase, CRLF, then the field lines.
-std::string head_text(const ObjectHead& head) {
-  std::string text;
-  text.reserve(head.reason.size() + 2 + head.fields.text().size());
-  text.append(head.reason).append("\r\n").append(head.fields.text());
-  return text;
-}
-
-log::RecordView view_of(const CacheKey& key, const ObjectHead& head, std::string_view text) {
-  log::RecordView view;
-  view.fingerprint = key.fingerprint();
-  view.status = static_cast<std::uint16_t>(head.status);
-  view.times = head.times;
-  view.key = key.text();
-  view.head = text;
-  return view;
-}
-
-/// Appends bytes [first, first + size) of `chunks` to `pieces`.
-void cut(const std::vector<ChunkPtr>& chunks, std::uint64_t first, std::uint64_t size,
-         Pieces& pieces) {
-  std::uint64_t chunk_first = 0;
-  for (const ChunkPtr& chunk : chunks) {
-    const std::uint64_t chunk_end = chunk_first + chunk->size();
-    const std::uint64_t from = std::max(first, chunk_first);
-    const std::uint64_t to = std::min(first + size, chunk_end);
-    if (from < to) {
-      pieces.push_back(std::span(*chunk).subspan(from - chunk_first, to - from));
-    }
-    chunk_first = chunk_end;
-  }
-}
-
-constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone", "purge"};
 
 /// So many purges are synced together at most, so that an endless row of them is told in time.
 constexpr std::size_t kPurgesInARow = 1'024;
@@ -56,22 +14,18 @@ constexpr std::size_t kPurgesInARow = 1'024;
 StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory, PurgeList& purges,
                          std::uint64_t queue_bytes_max, Metrics& metrics)
     : log_(log),
+      store_(log, index, memory, purges, metrics),
       index_(index),
-      memory_(memory),
       purges_(purges),
       purge_writer_(
-          purges, [this](const log::RecordView& view) { return append(view, Cause::Purge); },
-          [this] { return sync(); }),
+          purges, [this](const log::RecordView& record) { return store_.write_purge(record); },
+          [this] {
+            unsynced_tombstones_ = false;
+            return store_.sync();
+          }),
       queue_bytes_max_(queue_bytes_max),
       objects_written_(metrics.counter("secondsight_objects_written_total",
-                                       "Objects made visible in the disk cache.")),
-      write_errors_(metrics.counter("secondsight_disk_write_errors_total",
-                                    "Failed writes to the disk cache.")) {
-  for (std::size_t i = 0; i < written_bytes_.size(); ++i) {
-    written_bytes_[i] = &metrics.counter("secondsight_written_bytes_total",
-                                         "Bytes handed to the disk cache's file system, by cause.",
-                                         {{"cause", kCauseWords[i]}});
-  }
+                                       "Objects made visible in the disk cache.")) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -80,7 +34,7 @@ StoreWriter::~StoreWriter() {
 }
 
 Detail StoreWriter::store(ObjectPtr object) {
-  if (disk_failed_.load(std::memory_order_relaxed)) return Detail::DiskError;
+  if (store_.failed()) return Detail::DiskError;
   const std::uint64_t bytes = object->memory_bytes();
   const std::lock_guard lock(mutex_);
   if (stopping_ || queue_bytes_.load(std::memory_order_relaxed) + bytes > queue_bytes_max_)
@@ -105,7 +59,7 @@ void StoreWriter::store_for_certain(ObjectPtr marker) {
 std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key, std::uint64_t purges_seen,
                                               std::function<void()> on_progress, Detail& refusal) {
   refusal = Detail::None;
-  if (disk_failed_.load(std::memory_order_relaxed)) {
+  if (store_.failed()) {
     refusal = Detail::DiskError;
     return nullptr;
   }
@@ -197,7 +151,7 @@ bool StoreWriter::is_on_its_way(const CacheKey& key) const {
 }
 
 void StoreWriter::try_disk_again() noexcept {
-  if (!disk_failed_.exchange(false, std::memory_order_relaxed)) return;
+  if (!store_.try_again()) return;
   const std::lock_guard lock(mutex_);
   has_new_chance_ = true;
   arrived_.notify_one();
@@ -247,8 +201,9 @@ void StoreWriter::run() {
       lock.lock();
     }
     if (queue_.empty() && unsynced_tombstones_) {
+      unsynced_tombstones_ = false;
       lock.unlock();
-      sync_tombstones();
+      static_cast<void>(store_.sync());
       lock.lock();
     }
     arrived_.wait(lock, [this] { return stopping_ || has_new_chance_ || !queue_.empty(); });
@@ -268,10 +223,7 @@ void StoreWriter::run() {
     lock.lock();
   }
   lock.unlock();
-  if (const auto closed = log_.close(); !closed) {
-    log_line(LogLevel::Warning, "cannot seal the disk cache",
-             {{"error", closed.error().message()}});
-  }
+  store_.close();
 }
 
 void StoreWriter::execute(StoreJob& job) {
@@ -279,8 +231,8 @@ void StoreWriter::execute(StoreJob& job) {
   std::optional<Index::Entry> entry;
   const std::uint64_t seen = object.purges_seen.load(std::memory_order_relaxed);
   // A marker holds no response: what it leads to is judged for itself.
-  const bool is_purged = !object.is_vary_marker && this->is_purged(seen, object.key, *object.head);
-  if (!is_purged && is_wanted(job.object)) entry = write(object);
+  const bool purged = !object.is_vary_marker && is_purged(seen, object.key, *object.head);
+  if (!purged && is_wanted(job.object)) entry = store_.write(object);
 
   const std::lock_guard lock(mutex_);
   queue_bytes_.fetch_sub(object.memory_bytes(), std::memory_order_relaxed);
@@ -321,69 +273,20 @@ bool StoreWriter::must_settle_purges() const {
           purge_writer_.unsettled() >= kPurgesInARow);
 }
 
-std::optional<Index::Entry> StoreWriter::write(const Object& object) {
-  if (object.body_bytes > log_.part_body_bytes_max()) return write_in_parts(object);
-  const std::string text = head_text(*object.head);
-  log::RecordView view = view_of(object.key, *object.head, text);
-  view.kind = object.is_vary_marker ? log::RecordKind::VaryMarker : log::RecordKind::Object;
-  Pieces pieces;
-  cut(object.body, 0, object.body_bytes, pieces);
-  view.body = pieces;
-  const auto at = append(view, Cause::Admitted);
-  if (!at) return std::nullopt;
-  return Index::Entry{*at, view.kind};
-}
-
-std::optional<Index::Entry> StoreWriter::write_in_parts(const Object& object) {
-  std::vector<log::PartRef> parts;
-  const std::uint64_t part_bytes_max = log_.part_body_bytes_max();
-  for (std::uint64_t first = 0; first < object.body_bytes; first += part_bytes_max) {
-    const std::uint64_t size = std::min(part_bytes_max, object.body_bytes - first);
-    log::RecordView view;
-    view.kind = log::RecordKind::Part;
-    view.fingerprint = object.key.fingerprint();
-    Pieces pieces;
-    cut(object.body, first, size, pieces);
-    view.body = pieces;
-    const auto at = append(view, Cause::Admitted);
-    if (!at) return std::nullopt;
-    parts.push_back({*at, size});
-  }
-  const std::string text = head_text(*object.head);
-  log::RecordView view = view_of(object.key, *object.head, text);
-  view.kind = log::RecordKind::LargeObject;
-  view.parts = parts;
-  const auto at = append(view, Cause::Admitted);
-  if (!at) return std::nullopt;
-  return Index::Entry{*at, view.kind};
-}
-
 void StoreWriter::execute(PartJob& job) {
   Fill& fill = *job.fill;
   if (fill.failed()) return;
-  log::RecordView view;
-  view.kind = log::RecordKind::Part;
-  view.fingerprint = fill.key().fingerprint();
-  Pieces pieces;
-  cut(job.pieces, 0, job.bytes, pieces);
-  view.body = pieces;
-  const auto at = append(view, Cause::Admitted);
-  if (!at) return fill.note_failed();
-  fill.note_written({*at, job.bytes});
+  const auto part = store_.write_part(fill.key(), job.pieces, 0, job.bytes);
+  if (!part) return fill.note_failed();
+  fill.note_written(*part);
 }
 
 void StoreWriter::execute(CommitJob& job) {
   Fill& fill = *job.fill;
-  const std::vector<log::PartRef> parts = fill.parts();
-  const std::string text = head_text(*job.head);
-  log::RecordView view = view_of(fill.key(), *job.head, text);
-  view.kind = log::RecordKind::LargeObject;
-  view.parts = parts;
-  std::optional<log::Location> at;
-  if (!fill.failed() && !is_purged(fill.purges_seen(), fill.key(), *job.head)) {
-    if (const auto appended = append(view, Cause::Admitted)) at = *appended;
-  }
-  if (make_visible(job.fill, at)) {
+  std::optional<Index::Entry> entry;
+  if (!fill.failed() && !is_purged(fill.purges_seen(), fill.key(), *job.head))
+    entry = store_.write_head(fill.key(), *job.head, fill.parts(), DiskStore::Cause::Admitted);
+  if (make_visible(job.fill, entry)) {
     objects_written_.add();
     fill.note_committed();
   } else {
@@ -393,15 +296,15 @@ void StoreWriter::execute(CommitJob& job) {
 
 /// Unless it was removed meanwhile, or not written. Its reservation ends.
 bool StoreWriter::make_visible(const std::shared_ptr<Fill>& fill,
-                               const std::optional<log::Location>& at) {
+                               const std::optional<Index::Entry>& entry) {
   const std::lock_guard lock(mutex_);
   queue_bytes_.fetch_sub(kFillReserveBytes, std::memory_order_relaxed);
   const auto found = committing_.find(fill->key().fingerprint());
   const bool wanted = found != committing_.end() && found->second == fill;
   if (wanted) committing_.erase(found);
   note_pending();
-  if (wanted && at) index_.insert(fill->key().fingerprint(), {*at, log::RecordKind::LargeObject});
-  return wanted && at;
+  if (wanted && entry) index_.insert(fill->key().fingerprint(), *entry);
+  return wanted && entry;
 }
 
 void StoreWriter::execute(AbandonJob& job) {
@@ -410,11 +313,13 @@ void StoreWriter::execute(AbandonJob& job) {
 }
 
 void StoreWriter::execute(RefreshJob& job) {
-  const auto at = write_refreshed(job);
+  std::optional<Index::Entry> entry;
+  if (is_current(job) && !is_purged(job.purges_seen, job.key, *job.head))
+    entry = store_.write_head(job.key, *job.head, job.parts, DiskStore::Cause::Refreshed);
   const auto& fingerprint = job.key.fingerprint();
   const std::lock_guard lock(mutex_);
   queue_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
-  if (at && is_current(job)) index_.insert(fingerprint, {*at, log::RecordKind::LargeObject});
+  if (entry && is_current(job)) index_.insert(fingerprint, *entry);
   const auto found = refreshing_.find(fingerprint);
   if (found != refreshing_.end() && found->second.head == job.head) refreshing_.erase(found);
   note_pending();
@@ -424,16 +329,6 @@ void StoreWriter::execute(RefreshJob& job) {
 bool StoreWriter::is_current(const RefreshJob& job) const {
   const auto current = index_.find(job.key.fingerprint());
   return current && current->location == job.old.location;
-}
-
-std::optional<log::Location> StoreWriter::write_refreshed(const RefreshJob& job) {
-  if (!is_current(job) || is_purged(job.purges_seen, job.key, *job.head)) return std::nullopt;
-  const std::string text = head_text(*job.head);
-  log::RecordView view = view_of(job.key, *job.head, text);
-  view.kind = log::RecordKind::LargeObject;
-  view.parts = job.parts;
-  const auto at = append(view, Cause::Refreshed);
-  return at ? std::optional(*at) : std::nullopt;
 }
 
 void StoreWriter::execute(RemoveJob& job) {
@@ -447,20 +342,17 @@ void StoreWriter::execute(PurgeJob& job) {
 }
 
 bool StoreWriter::write_tombstone(const admission::Fingerprint& key) {
-  log::RecordView view;
-  view.kind = log::RecordKind::Tombstone;
-  view.fingerprint = key;
-  if (!append(view, Cause::Tombstone)) return false;
+  if (!store_.write_tombstone(key)) return false;
   unsynced_tombstones_ = true;
   return true;
 }
 
 void StoreWriter::write_owed_tombstones() {
-  disk_failed_.store(false, std::memory_order_relaxed);
+  static_cast<void>(store_.try_again());
   std::erase_if(owed_tombstones_, [this](const admission::Fingerprint& key) {
     // What was written since stands for itself, and a tombstone after it would hide it.
     if (index_.find(key)) return true;
-    return !disk_failed_.load(std::memory_order_relaxed) && write_tombstone(key);
+    return !store_.failed() && write_tombstone(key);
   });
   purge_writer_.write_owed();
   for (ObjectPtr& marker : std::exchange(owed_markers_, {})) {
@@ -472,45 +364,6 @@ void StoreWriter::write_owed_tombstones() {
 
 void StoreWriter::execute(DrainJob& job) {
   job.done();
-}
-
-Result<log::Location> StoreWriter::append(const log::RecordView& view, Cause cause) {
-  auto at = log_.append(
-      view, [this](const admission::Fingerprint& fingerprint, const log::Location& location) {
-        forget_reclaimed(fingerprint, location);
-      });
-  if (at) {
-    written_bytes_[static_cast<std::size_t>(cause)]->add(at->length_bytes);
-    return at;
-  }
-  write_errors_.add();
-  if (!disk_failed_.exchange(true, std::memory_order_relaxed)) {
-    log_line(LogLevel::Error, "cannot write to the disk cache; serving from memory and origin",
-             {{"error", at.error().message()}});
-  }
-  return at;
-}
-
-void StoreWriter::forget_reclaimed(const admission::Fingerprint& fingerprint,
-                                   const log::Location& location) {
-  if (!index_.erase_at(fingerprint, location)) return;
-  // What is still in memory is written again at its next use: it was hit since it was stored.
-  if (memory_ != nullptr) memory_->note_not_on_disk(fingerprint);
-}
-
-void StoreWriter::sync_tombstones() {
-  static_cast<void>(sync());
-}
-
-Result<> StoreWriter::sync() {
-  unsynced_tombstones_ = false;
-  auto synced = log_.sync();
-  if (synced) return synced;
-  write_errors_.add();
-  // Told to try again in a while, as after a failed write: what is owed is then paid.
-  disk_failed_.store(true, std::memory_order_relaxed);
-  log_line(LogLevel::Error, "cannot sync the disk cache", {{"error", synced.error().message()}});
-  return synced;
 }
 
 }  // namespace secondsight::cache

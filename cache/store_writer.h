@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include "cache/detail.h"
+#include "cache/disk_store.h"
 #include "cache/fill.h"
 #include "cache/index.h"
 #include "cache/log/object_log.h"
@@ -129,7 +129,6 @@ class StoreWriter {
   };
   using Job = std::variant<StoreJob, PartJob, CommitJob, AbandonJob, RefreshJob, RemoveJob,
                            PurgeJob, DrainJob>;
-  enum class Cause : std::uint8_t { Admitted, Refreshed, Tombstone, Purge };
 
   void run();
   void push(Job job);
@@ -143,32 +142,24 @@ class StoreWriter {
   void execute(RemoveJob&);
   void execute(PurgeJob&);
   void execute(DrainJob&);
-  std::optional<log::Location> write_refreshed(const RefreshJob&);
   bool is_current(const RefreshJob&) const;
-  std::optional<Index::Entry> write(const Object&);
-  std::optional<Index::Entry> write_in_parts(const Object&);
   bool is_wanted(const ObjectPtr&) const;
   bool is_purged(std::uint64_t purges_seen, const CacheKey&, const ObjectHead&) const;
   bool must_settle_purges() const;  // with mutex_ held
-  bool make_visible(const std::shared_ptr<Fill>&, const std::optional<log::Location>& at);
-  Result<log::Location> append(const log::RecordView&, Cause);
-  void forget_reclaimed(const admission::Fingerprint&, const log::Location&);
-  void sync_tombstones();
-  Result<> sync();
+  bool make_visible(const std::shared_ptr<Fill>&, const std::optional<Index::Entry>&);
   bool write_tombstone(const admission::Fingerprint&);
   void write_owed_tombstones();
 
   log::ObjectLog& log_;
+  DiskStore store_;  // writer thread only, but for what it says
   Index& index_;
-  MemoryTier* memory_;  // null: no tier
-  PurgeList& purges_;
+  const PurgeList& purges_;
   PurgeWriter purge_writer_;  // writer thread only, but for owed()
   const std::uint64_t queue_bytes_max_;
 
   std::atomic<std::uint64_t> queue_bytes_{0};  // relaxed: a bound, orders nothing
   std::atomic<std::uint64_t> pending_count_{
       0};  // of all three maps; relaxed: lets find_pending skip the lock
-  std::atomic<bool> disk_failed_{false};  // relaxed: a hint
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Job> queue_;  // guarded by mutex_, as are the next four
@@ -186,8 +177,6 @@ class StoreWriter {
   std::vector<ObjectPtr> owed_markers_;  // writer thread only; in pending_ until they are written
 
   Counter& objects_written_;
-  std::array<Counter*, 4> written_bytes_;  // by Cause
-  Counter& write_errors_;
   std::thread thread_;
 };
 

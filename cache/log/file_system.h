@@ -14,6 +14,8 @@ namespace secondsight::cache::log {
 enum class ReadMode : std::uint8_t {
   Blocking,
   PageCacheOnly,  // errc::resource_unavailable_try_again when a device access would be needed
+  Uncached,       // blocking, from the device itself where the file system can: the page cache
+                  // neither answers nor keeps what was read
 };
 
 /// One file. Offsets and sizes are bytes. read_at and write_at move all bytes or fail, except that

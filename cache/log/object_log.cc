@@ -56,11 +56,12 @@ struct ObjectLog::Impl {
         ring_(files, {options.capacity_bytes, options.segment_bytes, options.seed_id}),
         seal_batch_(std::max<std::uint64_t>(options.seal_bytes / options.segment_bytes, 1)) {}
 
-  Result<> replay(const OnRecord& recovered);
+  Result<> replay(const OnRecord& recovered, const OnExpected& expected);
   Result<> replay_one(const SegmentRing::Existing& existing, const OnRecord& recovered);
   Result<Location> append(const RecordView& record, const OnReclaimed& reclaimed);
   Result<> start_segment(const OnReclaimed& reclaimed);
   Result<> reclaim_oldest(const OnReclaimed& reclaimed);
+  Result<Footer> contents_of(const Segment& segment) const;
   void retire_segment();
   void sync_ended();
   void seal_ended();
@@ -76,9 +77,15 @@ struct ObjectLog::Impl {
   bool has_reclaimed_for_space_ = false;   // since the disk was found full
 };
 
-Result<> ObjectLog::Impl::replay(const OnRecord& recovered) {
+Result<> ObjectLog::Impl::replay(const OnRecord& recovered, const OnExpected& expected) {
   auto existing = ring_.find_existing();
   if (!existing) return existing.error();
+  if (expected) {
+    std::uint64_t records = 0;
+    for (const auto& found : *existing)
+      if (const auto count = count_in_footer(*found.segment)) records += *count;
+    expected(records);
+  }
   for (const auto& segment : *existing)
     if (auto replayed = replay_one(segment, recovered); !replayed) return replayed;
   return {};
@@ -150,22 +157,26 @@ Result<> ObjectLog::Impl::start_segment(const OnReclaimed& reclaimed) {
 Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
   auto segment = ring_.table()->oldest();
   const std::uint32_t number = segment->number();
-  const auto ended = std::find_if(ended_.begin(), ended_.end(),
-                                  [number](const Ended& e) { return e.number == number; });
-  std::optional<Footer> footer;
-  if (ended != ended_.end()) {
-    footer = ended->contents;
-  } else if (auto contents = read_contents(*segment, options_.seed_id)) {
-    footer = std::move(contents->footer);
-  }  // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
+  // When it cannot be read its records go unnamed; whoever looks for one finds the segment gone.
+  const auto footer = contents_of(*segment);
   if (auto removed = ring_.remove(*segment, footer ? &*footer : nullptr); !removed) return removed;
-  if (ended != ended_.end()) ended_.erase(ended);
+  std::erase_if(ended_, [number](const Ended& ended) { return ended.number == number; });
   segment.reset();
   add(counters_.segments_reclaimed, 1);
   if (!footer) return {};
   for (const FooterEntry& entry : footer->entries)
     reclaimed(entry.fingerprint, location_of(number, entry));
   return {};
+}
+
+Result<Footer> ObjectLog::Impl::contents_of(const Segment& segment) const {
+  const auto ended = std::find_if(ended_.begin(), ended_.end(), [&segment](const Ended& e) {
+    return e.number == segment.number();
+  });
+  if (ended != ended_.end()) return ended->contents;
+  auto contents = read_contents(segment, options_.seed_id);
+  if (!contents) return contents.error();
+  return std::move(contents->footer);
 }
 
 /// Ends the open segment, whatever state it is in.
@@ -225,17 +236,21 @@ std::uint32_t ObjectLog::segment_bytes_for(std::uint64_t capacity_bytes) noexcep
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsFew, 256_KiB, 1_MiB);
   const std::uint64_t bytes =
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsPlanned, least, 256_MiB);
-  return static_cast<std::uint32_t>(bytes / kPageBytes * kPageBytes);
+  if (capacity_bytes < kSegmentsMin * bytes) return static_cast<std::uint32_t>(bytes);  // too few
+  // Together they take all of it: what is left over would be of no use.
+  const std::uint64_t segments = (capacity_bytes + bytes - 1) / bytes;
+  return static_cast<std::uint32_t>(capacity_bytes / segments / kPageBytes * kPageBytes);
 }
 
 Result<std::unique_ptr<ObjectLog>> ObjectLog::open(FileSystem& files, const Options& options,
-                                                   const OnRecord& recovered) {
+                                                   const OnRecord& recovered,
+                                                   const OnExpected& expected) {
   if (options.segment_bytes < kPageBytes ||
       options.capacity_bytes / kSegmentsMin < options.segment_bytes)
     return make_error_code(errc::invalid_argument);
   std::unique_ptr<ObjectLog> log(new ObjectLog);
   log->impl_ = std::make_unique<Impl>(files, options);
-  if (auto replayed = log->impl_->replay(recovered); !replayed) return replayed.error();
+  if (auto replayed = log->impl_->replay(recovered, expected); !replayed) return replayed.error();
   return log;
 }
 
@@ -280,6 +295,34 @@ bool ObjectLog::has(const Location& location) const {
 
 std::uint32_t ObjectLog::oldest_segment() const {
   return impl_->ring_.table()->oldest_number();
+}
+
+std::optional<std::uint32_t> ObjectLog::next_to_go() const {
+  const SegmentRing& ring = impl_->ring_;
+  if (ring.has_room_for_segment()) return std::nullopt;
+  const auto oldest = ring.table()->oldest();
+  if (!oldest) return std::nullopt;
+  return oldest->number();
+}
+
+std::uint64_t ObjectLog::room_bytes() const noexcept {
+  return impl_->writer_ ? impl_->writer_->room_bytes() : 0;
+}
+
+Result<std::vector<LoggedRecord>> ObjectLog::records_of(std::uint32_t number) const {
+  const auto segment = impl_->ring_.table()->find(number);
+  if (!segment) return make_error_code(errc::no_such_file_or_directory);
+  const auto contents = impl_->contents_of(*segment);
+  if (!contents) return contents.error();
+  std::vector<LoggedRecord> records;
+  records.reserve(contents->entries.size());
+  for (const FooterEntry& entry : contents->entries)
+    records.push_back({entry.fingerprint, entry.kind, location_of(number, entry)});
+  return records;
+}
+
+std::uint32_t ObjectLog::segment_bytes() const noexcept {
+  return impl_->options_.segment_bytes;
 }
 
 LogCounters ObjectLog::counters() const noexcept {

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "cache/log/file_system.h"
 #include "cache/log/object_reader.h"
@@ -17,6 +19,13 @@ namespace secondsight::cache::log {
 struct LogCounters {
   std::uint64_t record_bytes = 0, footer_bytes = 0, header_bytes = 0;
   std::uint64_t records = 0, segments_created = 0, segments_reclaimed = 0;
+};
+
+/// One record as a segment lists it.
+struct LoggedRecord {
+  admission::Fingerprint fingerprint;
+  RecordKind kind = RecordKind::Object;
+  Location location;
 };
 
 /// An append-only ring of equal segments on one FileSystem; format in docs/on-disk-format.md.
@@ -41,7 +50,7 @@ class ObjectLog {
     std::uint64_t seal_bytes = kSealBytes;  // 0: each segment at once
   };
   /// 1/64 of the capacity, at most 256 MiB; where that is below 1 MiB, 1/16 of it between 256 KiB
-  /// and 1 MiB. A multiple of 4 KiB.
+  /// and 1 MiB; a little less where that uses up the capacity. A multiple of 4 KiB.
   static std::uint32_t segment_bytes_for(std::uint64_t capacity_bytes) noexcept;
 
   /// Called for each intact record, oldest first: the last one of a fingerprint counts. A Tombstone
@@ -50,6 +59,8 @@ class ObjectLog {
   /// business. A LargeObject comes even if a part of it is gone: open_object() and read_body() say
   /// so.
   using OnRecord = std::function<void(const admission::Fingerprint&, RecordKind, const Location&)>;
+  /// Called before the first record, with about how many there will be.
+  using OnExpected = std::function<void(std::uint64_t records)>;
   /// Called for each record that a reclaimed segment held, once it is gone. A segment that cannot
   /// be read goes unnamed; open_object() then says that it is gone.
   using OnReclaimed = std::function<void(const admission::Fingerprint&, const Location&)>;
@@ -60,7 +71,8 @@ class ObjectLog {
   /// not_supported (written by a newer version: nothing was touched); invalid_argument (capacity
   /// below 4 segments, segments below 4 KiB); I/O.
   static Result<std::unique_ptr<ObjectLog>> open(FileSystem&, const Options&,
-                                                 const OnRecord& recovered);
+                                                 const OnRecord& recovered,
+                                                 const OnExpected& expected = {});
   ~ObjectLog();
 
   /// The largest body one record may carry: 4 MiB, or less where segments are small (a quarter of
@@ -88,6 +100,16 @@ class ObjectLog {
   /// The oldest segment that is left: what was older is gone. 0: there is none. From any thread.
   std::uint32_t oldest_segment() const;
 
+  /// The segment that goes when the open one is full. Empty: there is room for another. The
+  /// writer's thread, as the next two.
+  std::optional<std::uint32_t> next_to_go() const;
+  /// The largest record that the open segment still takes, all counted. 0: none is open.
+  std::uint64_t room_bytes() const noexcept;
+  /// What a segment holds, in order; a damaged record as a Tombstone. Errors: I/O,
+  /// no_such_file_or_directory.
+  Result<std::vector<LoggedRecord>> records_of(std::uint32_t segment) const;
+
+  std::uint32_t segment_bytes() const noexcept;
   LogCounters counters() const noexcept;
   std::uint64_t bytes_on_disk() const noexcept;  // size of all segment files, held ones included
 

@@ -1,5 +1,6 @@
 #include "cache/log/segment_writer.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -25,8 +26,13 @@ Result<std::unique_ptr<SegmentWriter>> SegmentWriter::start(std::shared_ptr<Segm
 }
 
 bool SegmentWriter::fits(std::uint64_t record_bytes) const noexcept {
-  return contents_.records_end_bytes + record_bytes + footer_bytes(contents_.entries.size() + 1) <=
-         segment_->bytes();
+  return record_bytes <= room_bytes();
+}
+
+std::uint64_t SegmentWriter::room_bytes() const noexcept {
+  const std::uint64_t taken =
+      contents_.records_end_bytes + footer_bytes(contents_.entries.size() + 1);
+  return segment_->bytes() - std::min(taken, segment_->bytes());
 }
 
 Result<Location> SegmentWriter::append(const RecordView& record) {

@@ -21,6 +21,8 @@ class SegmentWriter {
 
   /// Whether a record of that size fits, with room left for the footer.
   bool fits(std::uint64_t record_bytes) const noexcept;
+  /// The largest record that fits.
+  std::uint64_t room_bytes() const noexcept;
   /// The record must fit. After an error what the segment holds from there on is unknown: end it.
   Result<Location> append(const RecordView& record);
   /// After an error nothing that was appended since the last sync is sure: let go of the segment.

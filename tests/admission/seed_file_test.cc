@@ -75,6 +75,18 @@ TEST_F(SeedFile, IsMadeOnceAndReadEverAfter) {
   EXPECT_EQ(names(), std::vector<std::string>{"seed"}) << "something was left beside it";
 }
 
+TEST_F(SeedFile, LookingForItMakesNone) {
+  EXPECT_EQ(FingerprintSeed::load(directory_).error(),
+            boost::system::errc::no_such_file_or_directory);
+  EXPECT_TRUE(names().empty());
+  write(kGolden);
+  const auto found = FingerprintSeed::load(directory_);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->id(), load()->id());
+  write(kGolden.substr(1));
+  EXPECT_EQ(FingerprintSeed::load(directory_).error(), boost::system::errc::bad_message);
+}
+
 TEST_F(SeedFile, BelongsToItsOwnerAloneWhateverTheUmask) {
   const mode_t before = ::umask(0);
   const auto made = load();

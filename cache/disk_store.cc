@@ -1,0 +1,170 @@
+#include "cache/disk_store.h"
+
+#include <algorithm>
+#include <string>
+
+#include "cache/log/record_format.h"
+#include "config/log.h"
+
+namespace secondsight::cache {
+namespace {
+
+using Pieces = std::vector<std::span<const std::byte>>;
+
+/// The head as a record keeps it: the reason phrase, CRLF, then the field lines.
+std::string head_text(const ObjectHead& head) {
+  std::string text;
+  text.reserve(head.reason.size() + 2 + head.fields.text().size());
+  text.append(head.reason).append("\r\n").append(head.fields.text());
+  return text;
+}
+
+log::RecordView view_of(const CacheKey& key, const ObjectHead& head, std::string_view text) {
+  log::RecordView view;
+  view.fingerprint = key.fingerprint();
+  view.status = static_cast<std::uint16_t>(head.status);
+  view.times = head.times;
+  view.key = key.text();
+  view.head = text;
+  return view;
+}
+
+/// Bytes [first, first + size) of `chunks`.
+Pieces cut(const std::vector<ChunkPtr>& chunks, std::uint64_t first, std::uint64_t size) {
+  Pieces pieces;
+  std::uint64_t chunk_first = 0;
+  for (const ChunkPtr& chunk : chunks) {
+    const std::uint64_t chunk_end = chunk_first + chunk->size();
+    const std::uint64_t from = std::max(first, chunk_first);
+    const std::uint64_t to = std::min(first + size, chunk_end);
+    if (from < to) {
+      pieces.push_back(std::span(*chunk).subspan(from - chunk_first, to - from));
+    }
+    chunk_first = chunk_end;
+  }
+  return pieces;
+}
+
+constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone", "reappended", "purge"};
+
+}  // namespace
+
+DiskStore::DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, const PurgeList& purges,
+                     Metrics& metrics)
+    : log_(log),
+      index_(index),
+      memory_(memory),
+      reinsertion_(log, index, purges),
+      write_errors_(metrics.counter("secondsight_disk_write_errors_total",
+                                    "Failed writes to the disk cache.")) {
+  for (std::size_t i = 0; i < written_bytes_.size(); ++i) {
+    written_bytes_[i] = &metrics.counter("secondsight_written_bytes_total",
+                                         "Bytes handed to the disk cache's file system, by cause.",
+                                         {{"cause", kCauseWords[i]}});
+  }
+}
+
+std::optional<Index::Entry> DiskStore::write(const Object& object) {
+  const std::uint64_t part_bytes_max = log_.part_body_bytes_max();
+  if (object.body_bytes > part_bytes_max) {
+    std::vector<log::PartRef> parts;
+    for (std::uint64_t first = 0; first < object.body_bytes; first += part_bytes_max) {
+      const std::uint64_t size = std::min(part_bytes_max, object.body_bytes - first);
+      const auto part = write_part(object.key, object.body, first, size);
+      if (!part) return std::nullopt;
+      parts.push_back(*part);
+    }
+    return write_head(object.key, *object.head, parts, Cause::Admitted);
+  }
+  const std::string text = head_text(*object.head);
+  log::RecordView view = view_of(object.key, *object.head, text);
+  view.kind = object.is_vary_marker ? log::RecordKind::VaryMarker : log::RecordKind::Object;
+  const Pieces pieces = cut(object.body, 0, object.body_bytes);
+  view.body = pieces;
+  const auto at = append(view, Cause::Admitted);
+  if (!at) return std::nullopt;
+  return Index::Entry{*at, view.kind};
+}
+
+std::optional<log::PartRef> DiskStore::write_part(const CacheKey& key,
+                                                  const std::vector<ChunkPtr>& chunks,
+                                                  std::uint64_t first, std::uint64_t size) {
+  log::RecordView view;
+  view.kind = log::RecordKind::Part;
+  view.fingerprint = key.fingerprint();
+  const Pieces pieces = cut(chunks, first, size);
+  view.body = pieces;
+  const auto at = append(view, Cause::Admitted);
+  if (!at) return std::nullopt;
+  return log::PartRef{*at, size};
+}
+
+std::optional<Index::Entry> DiskStore::write_head(const CacheKey& key, const ObjectHead& head,
+                                                  std::span<const log::PartRef> parts,
+                                                  Cause cause) {
+  const std::string text = head_text(head);
+  log::RecordView view = view_of(key, head, text);
+  view.kind = log::RecordKind::LargeObject;
+  view.parts = parts;
+  const auto at = append(view, cause);
+  if (!at) return std::nullopt;
+  return Index::Entry{*at, view.kind};
+}
+
+bool DiskStore::write_tombstone(const admission::Fingerprint& key) {
+  log::RecordView view;
+  view.kind = log::RecordKind::Tombstone;
+  view.fingerprint = key;
+  return append(view, Cause::Tombstone).has_value();
+}
+
+Result<> DiskStore::sync() {
+  auto synced = log_.sync();
+  if (synced) return synced;
+  write_errors_.add();
+  failed_.store(true, std::memory_order_relaxed);  // what is owed because of it is then paid
+  log_line(LogLevel::Error, "cannot sync the disk cache", {{"error", synced.error().message()}});
+  return synced;
+}
+
+void DiskStore::close() {
+  if (const auto closed = log_.close(); !closed) {
+    log_line(LogLevel::Warning, "cannot seal the disk cache",
+             {{"error", closed.error().message()}});
+  }
+}
+
+Result<log::Location> DiskStore::append(const log::RecordView& view, Cause cause) {
+  reinsertion_.before_append(log::encoded_bytes(view), [this](const log::RecordView& again) {
+    return append_record(again, Cause::Reappended);
+  });
+  auto at = append_record(view, cause);
+  if (at && cause == Cause::Admitted) reinsertion_.note_admitted(at->length_bytes);
+  return at;
+}
+
+Result<log::Location> DiskStore::append_record(const log::RecordView& view, Cause cause) {
+  auto at = log_.append(
+      view, [this](const admission::Fingerprint& fingerprint, const log::Location& location) {
+        forget_reclaimed(fingerprint, location);
+      });
+  if (at) {
+    written_bytes_[static_cast<std::size_t>(cause)]->add(at->length_bytes);
+    return at;
+  }
+  write_errors_.add();
+  if (!failed_.exchange(true, std::memory_order_relaxed)) {
+    log_line(LogLevel::Error, "cannot write to the disk cache; serving from memory and origin",
+             {{"error", at.error().message()}});
+  }
+  return at;
+}
+
+void DiskStore::forget_reclaimed(const admission::Fingerprint& fingerprint,
+                                 const log::Location& location) {
+  if (!index_.erase_at(fingerprint, location)) return;
+  // What is still in memory is written again at its next use: it was hit since it was stored.
+  if (memory_ != nullptr) memory_->note_not_on_disk(fingerprint);
+}
+
+}  // namespace secondsight::cache

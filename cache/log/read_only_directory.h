@@ -1,0 +1,39 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/log/file_system.h"
+#include "config/result.h"
+
+namespace secondsight::cache::log {
+
+/// A directory of the machine that is looked at and not changed: nothing is made, nothing is opened
+/// for writing, and every call that would change something answers read_only_file_system. Holds the
+/// directory's lock, if it has one, as a PosixFileSystem does: no proxy starts on it meanwhile.
+/// Thread-safe.
+class ReadOnlyDirectory final : public FileSystem {
+ public:
+  /// Errors: device_or_resource_busy (a running process has the directory), I/O.
+  static Result<std::unique_ptr<ReadOnlyDirectory>> open_directory(
+      const std::filesystem::path& directory);
+  ~ReadOnlyDirectory() override;
+  ReadOnlyDirectory(const ReadOnlyDirectory&) = delete;
+  ReadOnlyDirectory& operator=(const ReadOnlyDirectory&) = delete;
+
+  Result<std::unique_ptr<File>> create(std::string_view name) override;
+  Result<std::unique_ptr<File>> open(std::string_view name) override;
+  /// The lock file left out.
+  Result<std::vector<std::string>> list() const override;
+  Result<> remove(std::string_view name) override;
+  Result<> sync_directory() override;
+
+ private:
+  explicit ReadOnlyDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+  int lock_ = -1;  // none: the directory has never been in use
+};
+
+}  // namespace secondsight::cache::log

@@ -1,0 +1,107 @@
+#include "cache/log/read_only_directory.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "cache/log/posix_file_system.h"
+#include "tests/cache/log/log_fixture.h"
+
+namespace secondsight::cache::log {
+namespace {
+
+namespace errc = boost::system::errc;
+namespace fs = std::filesystem;
+using test::TemporaryDirectory;
+
+void write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  std::ofstream out(path, std::ios::binary);
+  for (const std::byte b : bytes) out.put(static_cast<char>(b));
+}
+
+TEST(ReadOnlyDirectory, ReadsWhatIsThere) {
+  const TemporaryDirectory directory;
+  const auto bytes = test::body_of(1, 1, 10'000);
+  write_file(fs::path(directory.path()) / "a", bytes);
+  fs::create_directory(fs::path(directory.path()) / "folder");
+  auto files = ReadOnlyDirectory::open_directory(directory.path());
+  ASSERT_TRUE(files) << files.error().message();
+  EXPECT_EQ(*(*files)->list(), std::vector<std::string>{"a"});
+  auto file = (*files)->open("a");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(*(*file)->size(), bytes.size());
+  std::vector<std::byte> out(bytes.size() + 5);
+  EXPECT_EQ(*(*file)->read_at(0, out, ReadMode::Blocking), bytes.size());
+  out.resize(bytes.size());
+  EXPECT_TRUE(out == bytes);
+  EXPECT_EQ((*files)->open("b").error(), errc::no_such_file_or_directory);
+}
+
+TEST(ReadOnlyDirectory, ChangesNothing) {
+  const TemporaryDirectory directory;
+  write_file(fs::path(directory.path()) / "a", test::body_of(1, 1, 100));
+  auto files = ReadOnlyDirectory::open_directory(directory.path());
+  ASSERT_TRUE(files);
+  EXPECT_EQ((*files)->create("b").error(), errc::read_only_file_system);
+  EXPECT_EQ((*files)->remove("a").error(), errc::read_only_file_system);
+  EXPECT_EQ((*files)->sync_directory().error(), errc::read_only_file_system);
+  auto file = *(*files)->open("a");
+  EXPECT_EQ(file->reserve(1'000).error(), errc::read_only_file_system);
+  EXPECT_EQ(file->write_at(0, {}).error(), errc::read_only_file_system);
+  EXPECT_EQ(file->sync().error(), errc::read_only_file_system);
+  file.reset();
+  files->reset();
+  EXPECT_EQ(*(*ReadOnlyDirectory::open_directory(directory.path()))->list(),
+            std::vector<std::string>{"a"});
+  EXPECT_FALSE(fs::exists(fs::path(directory.path()) / "lock"));
+}
+
+TEST(ReadOnlyDirectory, ExcludesARunningProcessAndIsExcludedByIt) {
+  const TemporaryDirectory directory;
+  auto running = PosixFileSystem::open_directory(directory.path());
+  ASSERT_TRUE(running);
+  EXPECT_EQ(ReadOnlyDirectory::open_directory(directory.path()).error(),
+            errc::device_or_resource_busy);
+  running->reset();
+  auto looking = ReadOnlyDirectory::open_directory(directory.path());
+  ASSERT_TRUE(looking) << looking.error().message();
+  EXPECT_EQ(PosixFileSystem::open_directory(directory.path()).error(),
+            errc::device_or_resource_busy);
+}
+
+TEST(ReadOnlyDirectory, AMissingDirectoryIsNotMade) {
+  const TemporaryDirectory directory;
+  const fs::path missing = fs::path(directory.path()) / "missing";
+  EXPECT_EQ(ReadOnlyDirectory::open_directory(missing).error(), errc::no_such_file_or_directory);
+  EXPECT_FALSE(fs::exists(missing));
+  write_file(missing, {});
+  EXPECT_EQ(ReadOnlyDirectory::open_directory(missing).error(), errc::not_a_directory);
+}
+
+/// Unaligned offsets and lengths around the borders of pages, of pieces and of the file.
+TEST(ReadUncached, GivesTheSameBytesAsAPlainRead) {
+  const TemporaryDirectory directory;
+  auto files = *PosixFileSystem::open_directory(directory.path());
+  auto file = *files->create("a");
+  const auto bytes = test::body_of(1, 1, (2U << 20) + 12'345);
+  const std::array<std::span<const std::byte>, 1> pieces{bytes};
+  ASSERT_TRUE(file->write_at(0, pieces));
+  std::vector<std::pair<std::uint64_t, std::size_t>> ranges = {
+      {0, 0},       {0, 1},        {4'095, 2},         {4'096, 4'096},         {1, 4'095},
+      {0, 2 << 20}, {1, 1U << 20}, {bytes.size(), 10}, {bytes.size() - 1, 10},
+  };
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 60; ++i) ranges.emplace_back(random() % (3U << 20), random() % (3U << 20));
+  for (const auto& [offset, length] : ranges) {
+    std::vector<std::byte> plain(length), uncached(length);
+    const auto expected = file->read_at(offset, plain, ReadMode::Blocking);
+    const auto read = file->read_at(offset, uncached, ReadMode::Uncached);
+    ASSERT_TRUE(read) << read.error().message();
+    ASSERT_EQ(*read, *expected) << offset << " + " << length;
+    ASSERT_TRUE(plain == uncached) << offset << " + " << length;
+  }
+}
+
+}  // namespace
+}  // namespace secondsight::cache::log

@@ -1,0 +1,255 @@
+#include "cache/reinsertion.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cache/disk_store.h"
+#include "tests/cache/cache_fixture.h"
+
+namespace secondsight::cache {
+namespace {
+
+constexpr std::uint32_t kSegmentBytes = 32U << 10;
+constexpr std::uint32_t kSegments = 8;
+
+/// A store on a small ring, and its index, as the writer's thread would use them.
+class ReinsertionTest : public ::testing::Test {
+ protected:
+  ReinsertionTest() { open(); }
+
+  void open() {
+    store_.reset();
+    log_.reset();
+    index_ = std::make_unique<Index>();
+    auto log = log::ObjectLog::open(
+        *disk_.files,
+        {.capacity_bytes = std::uint64_t{kSegments} * kSegmentBytes,
+         .segment_bytes = kSegmentBytes,
+         .seed_id = kSeed.id()},
+        [this](const admission::Fingerprint& key, log::RecordKind kind, const log::Location& at) {
+          if (kind == log::RecordKind::Tombstone) index_->erase(key);
+          if (kind == log::RecordKind::Object || kind == log::RecordKind::LargeObject)
+            index_->insert(key, {at, kind});
+        });
+    ASSERT_TRUE(log);
+    log_ = std::move(*log);
+    store_ = std::make_unique<DiskStore>(*log_, *index_, nullptr, purges_, metrics_);
+  }
+
+  ObjectPtr put(const std::string& target, std::uint64_t body_bytes = 1'000) {
+    ObjectPtr object = object_of(target, body_bytes);
+    const auto entry = store_->write(*object);
+    if (entry) index_->insert(object->key.fingerprint(), *entry);
+    return object;
+  }
+  /// Objects nobody asks for again, until the ring has turned by that many segments.
+  void turn(std::uint64_t segments = 1) {
+    const auto until = log_->counters().segments_created + segments;
+    while (log_->counters().segments_created < until) put("/filler" + std::to_string(++fillers_));
+  }
+  /// Past the store, whose own reinsertion then does nothing.
+  void append_alone(const std::string& target, std::size_t body_bytes) {
+    const CacheKey key = key_of(target);
+    const std::vector<std::byte> body(body_bytes);
+    const std::vector<std::span<const std::byte>> pieces{body};
+    log::RecordView view;
+    view.fingerprint = key.fingerprint();
+    view.key = key.text();
+    view.head = "OK\r\n";
+    view.body = pieces;
+    const auto at = log_->append(view, [](const auto&, const auto&) {});
+    ASSERT_TRUE(at);
+    index_->insert(key.fingerprint(), {*at});
+  }
+  /// Until the first segment is the next to go, and the open one is half full.
+  void bring_to_the_end_alone() {
+    while (!log_->next_to_go() || log_->room_bytes() > kSegmentBytes / 2)
+      append_alone("/filler" + std::to_string(++fillers_), 1'000);
+  }
+
+  void hit(const std::string& target) { index_->note_hit(key_of(target).fingerprint()); }
+  std::optional<Index::Entry> entry(const std::string& target) const {
+    return index_->find(key_of(target).fingerprint());
+  }
+  bool is_there(const ObjectPtr& object) const {
+    const auto at = index_->find(object->key.fingerprint());
+    if (!at) return false;
+    const auto reader = log_->open_object(at->location, log::ReadMode::Blocking);
+    if (!reader || (*reader)->head().key != object->key.text()) return false;
+    std::vector<std::byte> body((*reader)->head().body_bytes), expected;
+    if (!(*reader)->read_body(0, body, log::ReadMode::Blocking)) return false;
+    for (const ChunkPtr& chunk : object->body)
+      expected.insert(expected.end(), chunk->begin(), chunk->end());
+    EXPECT_TRUE(body == expected) << object->key.text();
+    return body == expected;
+  }
+  double written(const char* cause) {
+    const auto& counter = metrics_.counter(
+        "secondsight_written_bytes_total",
+        "Bytes handed to the disk cache's file system, by cause.", {{"cause", cause}});
+    return static_cast<double>(counter.value());
+  }
+
+  TestDisk disk_;
+  Metrics metrics_;
+  PurgeList purges_{kSeed};
+  std::unique_ptr<Index> index_;
+  std::unique_ptr<log::ObjectLog> log_;
+  std::unique_ptr<DiskStore> store_;
+  std::uint64_t fillers_ = 0;
+};
+
+TEST_F(ReinsertionTest, WhatWasHitOutlivesItsSegmentAndWhatWasNotDoesNot) {
+  const ObjectPtr wanted = put("/wanted"), unwanted = put("/unwanted");
+  for (int round = 0; round < 5; ++round) {
+    hit("/wanted");
+    const auto before = entry("/wanted");
+    turn(kSegments);
+    ASSERT_TRUE(is_there(wanted)) << round;
+    EXPECT_NE(entry("/wanted")->location.segment, before->location.segment) << round;
+  }
+  EXPECT_FALSE(is_there(unwanted));
+  EXPECT_GT(written("reappended"), 0);
+}
+
+TEST_F(ReinsertionTest, OneHitIsGoodForTwoTurnsAndManyForSome) {
+  const ObjectPtr once = put("/once"), often = put("/often");
+  hit("/once");
+  for (int i = 0; i < 5; ++i) hit("/often");
+  std::vector<bool> once_there, often_there;
+  for (int round = 0; round < 9; ++round) {
+    const auto segment = entry("/often") ? entry("/often")->location.segment : 0;
+    for (int i = 0; i < 1'000 && entry("/often") && entry("/often")->location.segment == segment;
+         ++i)
+      put("/filler" + std::to_string(++fillers_));
+    turn();
+    once_there.push_back(is_there(once));
+    often_there.push_back(is_there(often));
+  }
+  EXPECT_EQ(once_there, (std::vector<bool>{1, 1, 0, 0, 0, 0, 0, 0, 0}));
+  // 5 hits, then 5, 4, 3, 2, 1 and 0 of them are left.
+  EXPECT_EQ(often_there, (std::vector<bool>{1, 1, 1, 1, 1, 1, 0, 0, 0}));
+}
+
+TEST_F(ReinsertionTest, WritesAtMostATenthOfWhatWasAdmitted) {
+  for (int i = 0; i < 3'000; ++i) {
+    put("/" + std::to_string(i), 200 + static_cast<std::uint64_t>(i % 7) * 300);
+    for (int back = 0; back < 200; ++back) hit("/" + std::to_string(i - back));
+  }
+  EXPECT_GT(written("reappended"), 0.05 * written("admitted"));
+  EXPECT_LE(written("reappended"), 0.10 * written("admitted"));
+}
+
+TEST_F(ReinsertionTest, MovesFirstWhatWasHitMostPerByteAndNothingBeyondItsBudget) {
+  const struct {
+    const char* target;
+    std::size_t body_bytes;
+    int hits;
+  } kObjects[] = {{"/large-once", 4'000, 1}, {"/never", 500, 0},         {"/once", 1'200, 1},
+                  {"/often", 1'210, 3},      {"/large-often", 4'000, 3}, {"/twice", 1'220, 2}};
+  for (const auto& object : kObjects) {
+    append_alone(object.target, object.body_bytes);
+    for (int i = 0; i < object.hits; ++i) hit(object.target);
+  }
+  bring_to_the_end_alone();
+  Reinsertion reinsertion(*log_, *index_, purges_, 10);
+  reinsertion.note_admitted(41'000);
+  std::vector<std::string> moved;
+  const auto write = [&](const log::RecordView& view) {
+    moved.emplace_back(view.key);
+    return log_->append(view, [](const auto&, const auto&) {});
+  };
+  reinsertion.before_append(log_->room_bytes() - 5'000, write);
+  EXPECT_EQ(moved, std::vector<std::string>()) << "there is room for more than that";
+  reinsertion.before_append(log_->room_bytes() - 4'000, write);
+  EXPECT_EQ(moved, (std::vector<std::string>{key_of("/often").text(), key_of("/twice").text(),
+                                             key_of("/once").text()}));
+  moved.clear();
+  reinsertion.note_admitted(1'000'000);
+  reinsertion.before_append(1'000, write);
+  EXPECT_EQ(moved, std::vector<std::string>()) << "once for each turn";
+}
+
+TEST_F(ReinsertionTest, NeitherBringsBackWhatWasRemovedNorHidesWhatIsNewer) {
+  put("/removed");
+  put("/replaced", 500);
+  hit("/removed");
+  hit("/replaced");
+  turn(3);
+  index_->erase(key_of("/removed").fingerprint());
+  ASSERT_TRUE(store_->write_tombstone(key_of("/removed").fingerprint()));
+  const ObjectPtr newer = put("/replaced", 900);
+  turn(kSegments - 1);
+  for (const bool reopened : {false, true}) {
+    if (reopened) {
+      store_->close();
+      open();
+    }
+    EXPECT_FALSE(entry("/removed")) << reopened;
+    EXPECT_TRUE(is_there(newer)) << reopened;
+  }
+}
+
+/// What removes an object while it is being moved has the last word.
+TEST_F(ReinsertionTest, AnObjectRemovedMeanwhileStaysRemoved) {
+  append_alone("/removed", 1'000);
+  hit("/removed");
+  bring_to_the_end_alone();
+  Reinsertion reinsertion(*log_, *index_, purges_, 100);
+  reinsertion.note_admitted(kSegmentBytes);
+  int writes = 0;
+  reinsertion.before_append(1'000, [&](const log::RecordView& view) {
+    ++writes;
+    EXPECT_EQ(view.fingerprint, key_of("/removed").fingerprint());
+    index_->erase(view.fingerprint);
+    return log_->append(view, [](const auto&, const auto&) {});
+  });
+  EXPECT_EQ(writes, 1);
+  EXPECT_FALSE(entry("/removed"));
+}
+
+TEST_F(ReinsertionTest, AFreshenedHeadTakesItsBodyAlong) {
+  const ObjectPtr object = put("/freshened");
+  turn(3);
+  auto head = std::make_shared<ObjectHead>(*object->head);
+  head->fields.add("Freshened", "yes");
+  const auto old = entry("/freshened");
+  const auto refreshed = store_->write_head(
+      object->key, *head, std::vector<log::PartRef>{{old->location, object->body_bytes}},
+      DiskStore::Cause::Refreshed);
+  ASSERT_TRUE(refreshed);
+  index_->insert(object->key.fingerprint(), *refreshed);
+  hit("/freshened");
+  turn(kSegments - 2);
+  ASSERT_TRUE(is_there(object));
+  EXPECT_EQ(entry("/freshened")->kind, log::RecordKind::Object);
+  const auto reader = log_->open_object(entry("/freshened")->location, log::ReadMode::Blocking);
+  ASSERT_TRUE(reader);
+  EXPECT_NE((*reader)->head().head.find("Freshened: yes"), std::string::npos);
+}
+
+/// Whatever fails while an object is moved, it is whole where the index says, or it is a miss.
+TEST_F(ReinsertionTest, AFailureAtAnyPointGivesNoWrongByte) {
+  for (std::uint64_t failing = 0; failing < 60; ++failing) {
+    SCOPED_TRACE(failing);
+    std::vector<ObjectPtr> objects;
+    for (int i = 0; i < 5; ++i) {
+      objects.push_back(put("/hit" + std::to_string(i)));
+      hit("/hit" + std::to_string(i));
+    }
+    turn(kSegments - 1);
+    disk_.sim->fail_operation(disk_.sim->operations() + failing, boost::system::errc::io_error);
+    for (int i = 0; i < 60; ++i) put("/filler" + std::to_string(++fillers_));
+    for (const ObjectPtr& object : objects) is_there(object);
+    static_cast<void>(store_->try_again());
+    EXPECT_TRUE(is_there(put("/after")));
+  }
+}
+
+}  // namespace
+}  // namespace secondsight::cache

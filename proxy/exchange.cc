@@ -46,6 +46,7 @@ net::awaitable<void> Exchange::answer() {
   if (request_.has_upgrade) {
     if (co_await pass_upgrade()) co_return;
   }
+  if (co_await answer_purge()) co_return;
   const CacheKey primary =
       services_.sites.primary_key(request_.host, request_.target, request_.fields);
   primary_ = primary.fingerprint();
@@ -604,7 +605,8 @@ ExchangeHandler::ExchangeHandler(net::io_context& io, const Shared& shared)
                 .disk = shared.disk,
                 .counters = shared.counters,
                 .access_log = shared.access_log,
-                .tunnels = tunnels_} {}
+                .tunnels = tunnels_,
+                .purger = shared.purger} {}
 
 ExchangeHandler::~ExchangeHandler() = default;
 

@@ -130,6 +130,8 @@ class Exchange {
   net::awaitable<void> relay_declined(Tunnel& tunnel, const OriginHead& head, CacheStatus status);
   /// True: the request goes no further than here, and has been answered.
   net::awaitable<bool> answer_here();
+  /// True: a PURGE that is for us, and has been answered.
+  net::awaitable<bool> answer_purge();
   net::awaitable<void> pass_through(const cache::CacheKey& primary);
   net::awaitable<void> invalidate(const cache::CacheKey& primary);
 
@@ -180,6 +182,7 @@ class ExchangeHandler final : public Handler {
     ProxyCounters& counters;
     AccessLog* access_log;  // null: none is written
     Metrics& metrics;
+    Purger* purger = nullptr;  // null: nobody purges through this
   };
   ExchangeHandler(net::io_context& io, const Shared& shared);
   ~ExchangeHandler() override;

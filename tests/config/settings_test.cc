@@ -75,6 +75,8 @@ false_positive_rate = 0.001
 window = "7d"
 [admin]
 listen = "[::1]:9999"
+[purge]
+allow = ["10.0.0.0/8", "::1"]
 [log]
 level = "debug"
 access = "-"

@@ -5,7 +5,7 @@
 
 namespace secondsight::admission {
 
-FingerprintSeed::FingerprintSeed(const Bytes& bytes) noexcept {
+FingerprintSeed::FingerprintSeed(const Bytes& bytes) noexcept : bytes_(bytes) {
   XXH3_generateSecret(secret_.data(), secret_.size(), bytes.data(), bytes.size());
   id_ = XXH3_64bits_withSecret("secondsight seed", 16, secret_.data(), secret_.size());
 }

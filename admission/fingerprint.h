@@ -42,6 +42,9 @@ class FingerprintSeed {
   /// Reads `directory`/seed and changes nothing. Errors: no_such_file_or_directory and other I/O;
   /// bad_message. Blocks.
   static Result<FingerprintSeed> load(const std::filesystem::path& directory);
+  /// Creates `directory`/seed with this seed, unless there is one, which then stays. Errors: I/O.
+  /// Blocks.
+  Result<> store_in(const std::filesystem::path& directory) const;
 
   Fingerprint fingerprint_of(std::string_view canonical_key) const noexcept;
 
@@ -50,6 +53,7 @@ class FingerprintSeed {
 
  private:
   static constexpr std::size_t kSecretBytes = 192;
+  Bytes bytes_;
   alignas(64) std::array<unsigned char, kSecretBytes> secret_{};
   std::uint64_t id_ = 0;
 };

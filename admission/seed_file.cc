@@ -143,12 +143,11 @@ Result<FingerprintSeed::Bytes> random_bytes() {
   return bytes;
 }
 
-Result<> create_seed_file(const fs::path& directory, const fs::path& path) {
-  const Result<FingerprintSeed::Bytes> seed = random_bytes();
-  if (!seed) return seed.error();
+Result<> create_seed_file(const fs::path& directory, const FingerprintSeed::Bytes& seed) {
+  const fs::path path = directory / kFileName;
   // The process number keeps two first starts out of each other's way.
   const fs::path aside = directory / ("seed.new." + std::to_string(::getpid()));
-  Result<> done = write_and_sync(aside, encode(*seed));
+  Result<> done = write_and_sync(aside, encode(seed));
   if (done) done = rename_if_absent(aside, path);
   if (!done) {
     ::unlink(aside.c_str());
@@ -166,22 +165,23 @@ Result<FingerprintSeed> FingerprintSeed::random() {
   return FingerprintSeed(*bytes);
 }
 
-Result<FingerprintSeed> FingerprintSeed::load_or_create(const std::filesystem::path& directory) {
-  const fs::path path = directory / kFileName;
-  Result<Bytes> bytes = read_seed(path);
-  if (!bytes && bytes.error() == boost::system::errc::no_such_file_or_directory) {
-    if (const Result<> created = create_seed_file(directory, path); !created)
-      return created.error();
-    bytes = read_seed(path);  // what is on disk counts, not what was meant to be there
-  }
-  if (!bytes) return bytes.error();
-  return FingerprintSeed(*bytes);
-}
-
 Result<FingerprintSeed> FingerprintSeed::load(const std::filesystem::path& directory) {
   const Result<Bytes> bytes = read_seed(directory / kFileName);
   if (!bytes) return bytes.error();
   return FingerprintSeed(*bytes);
+}
+
+Result<> FingerprintSeed::store_in(const std::filesystem::path& directory) const {
+  return create_seed_file(directory, bytes_);
+}
+
+Result<FingerprintSeed> FingerprintSeed::load_or_create(const std::filesystem::path& directory) {
+  auto seed = load(directory);
+  if (seed || seed.error() != boost::system::errc::no_such_file_or_directory) return seed;
+  const auto fresh = random();
+  if (!fresh) return fresh;
+  if (const Result<> stored = fresh->store_in(directory); !stored) return stored.error();
+  return load(directory);  // what is on disk counts, not what was meant to be there
 }
 
 }  // namespace secondsight::admission

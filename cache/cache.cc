@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "cache/head_text.h"
 #include "cache/partial.h"
 #include "cache/policy/preferences.h"
 #include "cache/policy/read_facts.h"
 #include "cache/policy/validation.h"
 #include "cache/policy/vary.h"
-#include "cache/replay.h"
 #include "cache/variants.h"
 #include "config/check.h"
 #include "config/log.h"
@@ -18,6 +18,9 @@ namespace secondsight::cache {
 namespace {
 
 using namespace literals;
+
+/// What cache.disk allows includes the directory itself and the small files in it.
+constexpr std::uint64_t kDirectoryBytes = 16_KiB;
 
 /// Without a memory tier, bodies up to this size are still gathered whole before they are written.
 constexpr std::uint64_t kWholeBodyBytesWithoutTier = 256_KiB;
@@ -47,22 +50,6 @@ policy::FieldBlock preferring(const policy::FieldBlock& request, std::string_vie
       fields.add(line.name, line.value);
   fields.add("Accept-Language", language);
   return fields;
-}
-
-/// The other way of store_writer's head_text(). Null when the text is damaged.
-std::shared_ptr<const ObjectHead> read_head(const log::RecordHead& record) {
-  const std::string_view text = record.head;
-  const auto reason_end = text.find("\r\n");
-  if (reason_end == std::string_view::npos) return nullptr;
-  auto fields = policy::FieldBlock::from_text(text.substr(reason_end + 2));
-  if (!fields) return nullptr;
-  auto head = std::make_shared<ObjectHead>();
-  head->status = record.status;
-  head->reason = text.substr(0, reason_end);
-  head->fields = std::move(*fields);
-  head->facts = policy::read_facts(head->status, head->fields, record.times.response_received);
-  head->times = record.times;
-  return head;
 }
 
 }  // namespace
@@ -99,27 +86,21 @@ Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::F
                                            Metrics& metrics) {
   std::unique_ptr<Cache> cache(new Cache(settings, policy, seed, metrics));
   if (files != nullptr) {
-    Index& index = cache->index_;
-    PurgeList& purges = cache->purges_;
-    Replay replay(index);
-    auto log = log::ObjectLog::open(
-        *files,
-        {.capacity_bytes = settings.disk_bytes,
-         .segment_bytes = log::ObjectLog::segment_bytes_for(settings.disk_bytes),
-         .seed_id = seed.id()},
-        [&](const admission::Fingerprint& fingerprint, log::RecordKind kind,
-            const log::Location& at) {
-          if (kind == log::RecordKind::Purge)
-            purges.recover(fingerprint, at);  // what it concerns goes when it is found
-          else
-            replay.add(fingerprint, kind, at);
-        },
-        [&replay](std::uint64_t records) { replay.expect(records); });
-    replay.finish();
+    const std::uint64_t log_bytes = settings.disk_bytes - kDirectoryBytes;
+    auto log = log::ObjectLog::closed(
+        *files, {.capacity_bytes = log_bytes,
+                 .segment_bytes = log::ObjectLog::segment_bytes_for(log_bytes),
+                 .seed_id = seed.id()});
     if (!log) return log.error();
     cache->log_ = std::move(*log);
-    cache->writer_ = std::make_unique<StoreWriter>(*cache->log_, index, cache->memory_.get(),
-                                                   purges, settings.write_queue, metrics);
+    cache->writer_ =
+        std::make_unique<StoreWriter>(*cache->log_, cache->index_, cache->memory_.get(),
+                                      cache->purges_, settings.write_queue, metrics);
+    if (settings.scrub_bytes > 0) {
+      cache->scrubber_ =
+          std::make_unique<Scrubber>(*cache->log_, cache->index_, cache->memory_.get(), metrics);
+      cache->scrubber_->start(settings.scrub_bytes);
+    }
   }
   return cache;
 }
@@ -129,6 +110,7 @@ Cache::~Cache() {
 }
 
 void Cache::stop() {
+  if (scrubber_) scrubber_->stop();
   if (writer_) writer_->stop();
 }
 
@@ -243,6 +225,7 @@ void Cache::note_unreadable(const CacheKey& key, const Index::Entry& entry,
   index_.erase_at(key.fingerprint(), entry.location);
   if (error == boost::system::errc::no_such_file_or_directory) return;  // reclaimed, not damaged
   unreadable_.add();
+  if (!writer_->health().note_unreadable(error)) return;
   log_line(LogLevel::Warning, "stored object dropped",
            {{"key", key.text()}, {"error", error.message()}});
 }
@@ -274,7 +257,7 @@ Detail Cache::judge(admission::Verdict verdict, const CacheKey& key,
   }
   // What is on disk was sighted before, even if the filter has forgotten: its successor replaces
   // it.
-  if (detail == Detail::FirstSighting && index_.find(key.fingerprint())) detail = Detail::Repeat;
+  if (detail == Detail::FirstSighting && find_on_disk(key)) detail = Detail::Repeat;
   if (!is_admitted(detail)) return detail;
   if (body_bytes.value_or(0) > stored_body_bytes_max()) return Detail::TooLarge;
   return writer_ ? detail : Detail::NoDisk;
@@ -400,7 +383,11 @@ Placement Cache::place(const CacheKey& primary, ObjectPtr known, const policy::F
     names.erase(std::unique(names.begin(), names.end()), names.end());
     if (names.size() > policy::kVaryNamesMax) names = head.facts.vary;  // the older are given up
   }
-  const WallTime epoch = known ? known->head->times.response_received : WallTime{};
+  WallTime epoch{};
+  if (known)
+    epoch = known->head->times.response_received;
+  else if (may_have_unknown_marker(primary))
+    epoch = head.times.response_received;
   CacheKey key = primary.variant(names, epoch, request, seed_);
   std::optional<CacheKey> by_language;
   const auto tag = head.fields.joined("Content-Language");
@@ -475,11 +462,22 @@ std::vector<TaggedVariant> Cache::tagged_variants(const CacheKey& primary, const
   return tagged;
 }
 
+/// Whether the disk may hold a marker of it that nobody could read: while it is closed, or for a
+/// request that looked before it was opened. Then an epoch of its own keeps what follows apart from
+/// all variants that are there.
+bool Cache::may_have_unknown_marker(const CacheKey& primary) const noexcept {
+  if (!writer_) return false;
+  if (!writer_->is_open()) return true;
+  const auto entry = index_.find(primary.fingerprint());
+  return entry && entry->kind == log::RecordKind::VaryMarker;
+}
+
 void Cache::invalidate(const CacheKey& primary, const ObjectPtr& known, WallTime now) {
   const std::lock_guard lock(marker_mutexes_[primary.fingerprint().low % kMarkerMutexes]);
   ObjectPtr marker = known;
   if (ObjectPtr current = find_in_memory(primary); current && current->is_vary_marker)
     marker = std::move(current);
+  if (!marker && may_have_unknown_marker(primary)) marker = make_marker(primary, {}, {}, {});
   if (memory_) memory_->erase(primary);
   forget_part(primary);
   if (marker) {
@@ -518,7 +516,7 @@ void Cache::purge(std::vector<Purge> purges, WallTime now, PurgeWriter::Done don
 void Cache::sweep_purged(SteadyTime now) {
   // Without a disk nothing is older than any record of a purge.
   constexpr std::uint32_t kNoDisk = 1;
-  sweep_.step(now, memory_.get(), log_ ? log_->oldest_segment() : kNoDisk,
+  sweep_.step(now, memory_.get(), log_ ? log_->segments()->next_after(0) : kNoDisk,
               [this](const ObjectPtr& object) { judged(object); });
 }
 

@@ -17,6 +17,7 @@
 #include "cache/object.h"
 #include "cache/purge_list.h"
 #include "cache/purge_sweep.h"
+#include "cache/scrubber.h"
 #include "cache/store_writer.h"
 #include "config/metrics.h"
 #include "config/settings.h"
@@ -108,7 +109,7 @@ class Cache {
   ObjectPtr find_in_memory(const CacheKey& key) noexcept;
   /// Says "no" without disk access.
   std::optional<Index::Entry> find_on_disk(const CacheKey& key) const noexcept {
-    return index_.find(key.fingerprint());
+    return is_disk_open() ? index_.find(key.fingerprint()) : std::nullopt;
   }
   /// Errors: resource_unavailable_try_again (PageCacheOnly: call again on a disk thread). Anything
   /// else means the object is gone: it was counted and leaves the index, so it is a miss from now
@@ -210,7 +211,9 @@ class Cache {
   const admission::FingerprintSeed& seed() const noexcept { return seed_; }
 
   // --- numbers for metrics
-  std::uint64_t objects_on_disk() const noexcept { return index_.objects(); }
+  std::uint64_t objects_on_disk() const noexcept { return is_disk_open() ? index_.objects() : 0; }
+  /// Whether objects can be written to disk now. False without one, too.
+  bool is_disk_up() const noexcept { return writer_ && writer_->is_disk_up(); }
   std::uint64_t index_bytes() const noexcept { return index_.memory_bytes(); }
   std::uint64_t disk_bytes() const noexcept { return log_ ? log_->bytes_on_disk() : 0; }
   std::uint64_t memory_bytes() const noexcept { return memory_ ? memory_->bytes() : 0; }
@@ -242,6 +245,8 @@ class Cache {
   ObjectPtr as_purged(const ObjectPtr& object) const;
   ObjectPtr judged(ObjectPtr object);
   ObjectPtr unless_purged(ObjectPtr pending) const;
+  bool is_disk_open() const noexcept { return writer_ && writer_->is_open(); }
+  bool may_have_unknown_marker(const CacheKey& primary) const noexcept;
   Detail judge(admission::Verdict verdict, const CacheKey& key,
                std::optional<std::uint64_t> body_bytes) const noexcept;
   Detail hand_over(const ObjectPtr& object);
@@ -259,6 +264,7 @@ class Cache {
   std::atomic<bool> keeps_parts_{false};  // ever; relaxed: lets forget_part() do nothing
   std::unique_ptr<log::ObjectLog> log_;   // null: cache.disk is "0"
   std::unique_ptr<StoreWriter> writer_;   // null likewise
+  std::unique_ptr<Scrubber> scrubber_;    // null: cache.scrub is "0"
   PurgeSweep sweep_;
   std::array<Counter*, kDetailCount> decisions_{};
   Counter& unreadable_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "cache/head_text.h"
 #include "cache/log/record_format.h"
 #include "config/log.h"
 
@@ -10,14 +11,6 @@ namespace secondsight::cache {
 namespace {
 
 using Pieces = std::vector<std::span<const std::byte>>;
-
-/// The head as a record keeps it: the reason phrase, CRLF, then the field lines.
-std::string head_text(const ObjectHead& head) {
-  std::string text;
-  text.reserve(head.reason.size() + 2 + head.fields.text().size());
-  text.append(head.reason).append("\r\n").append(head.fields.text());
-  return text;
-}
 
 log::RecordView view_of(const CacheKey& key, const ObjectHead& head, std::string_view text) {
   log::RecordView view;
@@ -49,9 +42,11 @@ constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone", "re
 
 }  // namespace
 
-DiskStore::DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, const PurgeList& purges,
+DiskStore::DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, PurgeList& purges,
                      Metrics& metrics)
-    : log_(log),
+    : health_(metrics),
+      opening_(log, index, purges, health_),
+      log_(log),
       index_(index),
       memory_(memory),
       reinsertion_(log, index, purges),
@@ -121,10 +116,19 @@ bool DiskStore::write_tombstone(const admission::Fingerprint& key) {
 Result<> DiskStore::sync() {
   auto synced = log_.sync();
   if (synced) return synced;
-  write_errors_.add();
+  if (opening_.is_usable()) {
+    write_errors_.add();
+    health_.note_failure("sync the disk cache", synced.error());
+  }
   failed_.store(true, std::memory_order_relaxed);  // what is owed because of it is then paid
-  log_line(LogLevel::Error, "cannot sync the disk cache", {{"error", synced.error().message()}});
   return synced;
+}
+
+DiskOpening::Found DiskStore::look_after_disk() {
+  return opening_.look(
+      [this](const admission::Fingerprint& fingerprint, const log::Location& location) {
+        forget_reclaimed(fingerprint, location);
+      });
 }
 
 void DiskStore::close() {
@@ -144,19 +148,23 @@ Result<log::Location> DiskStore::append(const log::RecordView& view, Cause cause
 }
 
 Result<log::Location> DiskStore::append_record(const log::RecordView& view, Cause cause) {
+  if (!opening_.is_usable()) return make_error_code(boost::system::errc::not_connected);
   auto at = log_.append(
       view, [this](const admission::Fingerprint& fingerprint, const log::Location& location) {
         forget_reclaimed(fingerprint, location);
       });
   if (at) {
     written_bytes_[static_cast<std::size_t>(cause)]->add(at->length_bytes);
+    health_.note_success();
     return at;
   }
   write_errors_.add();
-  if (!failed_.exchange(true, std::memory_order_relaxed)) {
-    log_line(LogLevel::Error, "cannot write to the disk cache; serving from memory and origin",
-             {{"error", at.error().message()}});
-  }
+  failed_.store(true, std::memory_order_relaxed);
+  constexpr const char* kDoing = "write to the disk cache";
+  if (at.error() == boost::system::errc::device_or_resource_busy)
+    health_.note_failure(kDoing, DiskTrouble::Held, "readers hold every segment");
+  else
+    health_.note_failure(kDoing, at.error());
   return at;
 }
 

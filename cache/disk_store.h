@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "cache/disk_health.h"
+#include "cache/disk_opening.h"
 #include "cache/index.h"
 #include "cache/key.h"
 #include "cache/log/object_log.h"
@@ -22,14 +24,14 @@ namespace secondsight::cache {
 /// leaves the index, bytes are counted by cause. It puts nothing into the index itself: whoever
 /// calls knows whether what was written is still wanted.
 ///
-/// One thread, but for failed() and try_again().
+/// One thread, but for failed(), try_again(), health() and what is said of opening().
 class DiskStore {
  public:
   /// Why bytes were written, for metrics.
   enum class Cause : std::uint8_t { Admitted, Refreshed, Tombstone, Reappended, Purge };
 
   /// `memory` null: no tier.
-  DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, const PurgeList& purges,
+  DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, PurgeList& purges,
             Metrics& metrics);
 
   /// The whole object: one record, or parts and a head. Empty: it could not be written.
@@ -44,12 +46,21 @@ class DiskStore {
   Result<log::Location> write_purge(const log::RecordView& record) {
     return append(record, Cause::Purge);
   }
+  /// DiskOpening::look(). What is given up leaves the index.
+  DiskOpening::Found look_after_disk();
+  DiskOpening& opening() noexcept { return opening_; }
+  const DiskOpening& opening() const noexcept { return opening_; }
+  DiskHealth& health() noexcept { return health_; }
+  const DiskHealth& health() const noexcept { return health_; }
   /// Makes what was written durable. After an error it may be lost in a power cut.
   Result<> sync();
   void close();
 
-  /// A write or a sync failed, and try_again() has not been called since.
-  bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
+  /// A write or a sync failed, and try_again() has not been called since; or the disk is not usable
+  /// at all.
+  bool failed() const noexcept {
+    return failed_.load(std::memory_order_relaxed) || !opening_.is_usable();
+  }
   /// Whether there was something to try again.
   bool try_again() noexcept { return failed_.exchange(false, std::memory_order_relaxed); }
 
@@ -59,6 +70,8 @@ class DiskStore {
   Result<log::Location> append_record(const log::RecordView& view, Cause cause);
   void forget_reclaimed(const admission::Fingerprint&, const log::Location&);
 
+  DiskHealth health_;
+  DiskOpening opening_;
   log::ObjectLog& log_;
   Index& index_;
   MemoryTier* memory_;

@@ -87,54 +87,69 @@ PurgeStamp PurgeList::add(const Purge& purge, WallTime now) {
                        (static_cast<std::uint64_t>(milliseconds) & kTimeMask);
   const std::lock_guard lock(mutex_);
   stamp.sequence = ++latest_;
-  apply(stamp, kNotWritten);
+  put(stamp.record, {stamp.sequence, kNotWritten});
   publish();
   return stamp;
 }
 
 void PurgeList::recover(const admission::Fingerprint& record, const log::Location& at) {
   const std::lock_guard lock(mutex_);
-  apply({record, ++latest_}, position_of(at));
+  put(record, {kRecovered, position_of(at)});
   publish();
 }
 
-void PurgeList::apply(const PurgeStamp& stamp, Position position) {
-  const PurgeScope scope = scope_of(stamp.record);
-  const bool is_hard = kind_of(stamp.record) == PurgeKind::Hard;
-  const Mark mark{stamp.sequence, position};
-  if (scope == PurgeScope::Everything && is_hard) clear();  // all that is older goes with this one
-  const auto mark_in = [&](Marks& marks) {
-    set(is_hard ? marks.hard : marks.soft, mark);
-    if (!is_hard) marks.stale_since = time_of(stamp.record);
+/// Unless a later one like it is there. One of everything makes all others needless that are older.
+void PurgeList::put(const admission::Fingerprint& record, const Mark& mark) {
+  const PurgeScope scope = scope_of(record);
+  const bool is_hard = kind_of(record) == PurgeKind::Hard;
+  const auto put_in = [&](Marks& marks, auto set_mark) {
+    Mark& old = is_hard ? marks.hard : marks.soft;
+    if (old.sequence > mark.sequence || (old.sequence != 0 && old.position > mark.position)) return;
+    set_mark(old, mark);
+    if (!is_hard) marks.stale_since = time_of(record);
   };
-  mark_in(scope == PurgeScope::Everything ? everything_ : marks_of(key_of(stamp.record)));
-  if (scope == PurgeScope::Tag) {
-    (is_hard ? any_tag_.hard : any_tag_.soft) = mark;  // counted once
-    if (!is_hard) any_tag_.stale_since = time_of(stamp.record);
+  const auto set_counted = [this](Mark& old, const Mark& fresh) { set(old, fresh); };
+  const auto set_alone = [](Mark& old, const Mark& fresh) { old = fresh; };
+  if (scope == PurgeScope::Everything && is_hard) {
+    change_each_mark([&](Mark& old) {
+      const bool is_older = old.sequence < mark.sequence || old.position < mark.position;
+      return is_older ? Mark{} : old;
+    });
   }
+  put_in(marks_for(record), set_counted);
+  if (scope == PurgeScope::Tag) put_in(any_tag_, set_alone);
   if (marks_.size() > stamps_max_) fold();
 }
 
 void PurgeList::note_written(const PurgeStamp& stamp, const log::Location& at) {
   const std::lock_guard lock(mutex_);
-  const Position position = position_of(at);
   const bool is_hard = kind_of(stamp.record) == PurgeKind::Hard;
+  const Mark written{stamp.sequence, position_of(at)};
   const auto is_it = [&](const Mark& mark) {
     return mark.sequence == stamp.sequence && mark.position == kNotWritten;
   };
-  if (Mark& mark = is_hard ? any_tag_.hard : any_tag_.soft; is_it(mark)) mark.position = position;
+  if (Mark& mark = is_hard ? any_tag_.hard : any_tag_.soft; is_it(mark)) mark = written;
   Marks* marks = &everything_;
   if (scope_of(stamp.record) != PurgeScope::Everything) {
     const auto entry = marks_.find(key_of(stamp.record));
     if (entry == marks_.end()) return;
     marks = &entry->second;
   }
-  Mark& mark = is_hard ? marks->hard : marks->soft;
-  if (is_it(mark)) set(mark, {mark.sequence, position});
+  if (Mark& mark = is_hard ? marks->hard : marks->soft; is_it(mark)) set(mark, written);
   publish();
 }
 
-PurgeList::Marks& PurgeList::marks_of(const admission::Fingerprint& key) {
+void PurgeList::note_log_emptied() {
+  const std::lock_guard lock(mutex_);
+  change_each_mark([](const Mark& mark) {
+    return mark.position == kNotWritten ? Mark{mark.sequence, 0} : mark;
+  });
+  publish();
+}
+
+PurgeList::Marks& PurgeList::marks_for(const admission::Fingerprint& record) {
+  if (scope_of(record) == PurgeScope::Everything) return everything_;
+  const admission::Fingerprint key = key_of(record);
   const auto [entry, is_new] = marks_.try_emplace(key);
   if (is_new) {
     ++count_of_scope_[static_cast<std::size_t>(scope_of(key))];
@@ -158,13 +173,19 @@ PurgeList::Map::iterator PurgeList::erase(Map::iterator entry) {
   return next;
 }
 
-void PurgeList::clear() {
-  marks_.clear();
-  count_of_scope_ = {};
-  count_of_length_.clear();
-  everything_ = any_tag_ = {};
-  folded_ = {};
-  not_written_ = 0;
+/// Entries of which nothing is left go.
+template <class Change>
+void PurgeList::change_each_mark(const Change& change) {
+  for (auto entry = marks_.begin(); entry != marks_.end();) {
+    Marks& marks = entry->second;
+    set(marks.hard, change(marks.hard));
+    set(marks.soft, change(marks.soft));
+    const bool is_empty = marks.hard.sequence == 0 && marks.soft.sequence == 0;
+    entry = is_empty ? erase(entry) : std::next(entry);
+  }
+  set(everything_.hard, change(everything_.hard));
+  set(everything_.soft, change(everything_.soft));
+  for (Mark* mark : {&folded_, &any_tag_.hard, &any_tag_.soft}) *mark = change(*mark);
 }
 
 void PurgeList::set(Mark& mark, const Mark& to) {
@@ -179,29 +200,29 @@ void PurgeList::set(Mark& mark, const Mark& to) {
 
 /// What is yet to be written stays: it has no place in the log that could stand for it.
 void PurgeList::fold() {
-  const auto latest = [](const Marks& marks) {
-    return std::max(marks.hard.sequence, marks.soft.sequence);
+  // Without a disk all places are the same.
+  using Age = std::pair<Position, std::uint64_t>;
+  const auto age_of = [](const Marks& marks) {
+    return Age{std::max(marks.hard.position, marks.soft.position),
+               std::max(marks.hard.sequence, marks.soft.sequence)};
   };
-  const auto is_written = [](const Marks& marks) {
-    return marks.hard.position != kNotWritten && marks.soft.position != kNotWritten;
-  };
-  std::vector<std::uint64_t> sequences;
+  std::vector<Age> ages;
   for (const auto& [key, marks] : marks_)
-    if (is_written(marks)) sequences.push_back(latest(marks));
-  if (sequences.empty()) return;
-  const auto middle = sequences.begin() + static_cast<std::ptrdiff_t>(sequences.size() / 2);
-  std::nth_element(sequences.begin(), middle, sequences.end());
-  const std::uint64_t last = *middle;
+    if (age_of(marks).first != kNotWritten) ages.push_back(age_of(marks));
+  if (ages.empty()) return;
+  const auto middle = ages.begin() + static_cast<std::ptrdiff_t>(ages.size() / 2);
+  std::nth_element(ages.begin(), middle, ages.end());
+  const Age last = *middle;
   for (auto entry = marks_.begin(); entry != marks_.end();) {
-    const Marks& marks = entry->second;
-    if (!is_written(marks) || latest(marks) > last) {
+    const Age age = age_of(entry->second);
+    if (age > last) {
       ++entry;
       continue;
     }
-    folded_.position = std::max({folded_.position, marks.hard.position, marks.soft.position});
+    folded_.position = std::max(folded_.position, age.first);
+    folded_.sequence = std::max(folded_.sequence, age.second);
     entry = erase(entry);
   }
-  folded_.sequence = std::max(folded_.sequence, last);
   folds_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -266,23 +287,12 @@ void PurgeList::look_up_text(const Age& age, PurgeScope scope, std::string_view 
 void PurgeList::forget(std::uint64_t swept, std::uint32_t oldest_segment) {
   const std::lock_guard lock(mutex_);
   const Position oldest = std::uint64_t{oldest_segment} << 32U;
-  for (auto entry = marks_.begin(); entry != marks_.end();) {
-    Marks& marks = entry->second;
-    forget(marks.hard, swept, oldest);
-    forget(marks.soft, swept, oldest);
-    const bool is_empty = marks.hard.sequence == 0 && marks.soft.sequence == 0;
-    entry = is_empty ? erase(entry) : std::next(entry);
-  }
-  for (Mark* mark :
-       {&everything_.hard, &everything_.soft, &folded_, &any_tag_.hard, &any_tag_.soft})
-    forget(*mark, swept, oldest);
+  change_each_mark([&](const Mark& mark) {
+    if (mark.sequence == 0 || mark.sequence > swept || mark.position >= oldest) return mark;
+    floor_ = std::max(floor_, mark.sequence);
+    return Mark{};
+  });
   publish();
-}
-
-void PurgeList::forget(Mark& mark, std::uint64_t swept, Position oldest) {
-  if (mark.sequence == 0 || mark.sequence > swept || mark.position >= oldest) return;
-  floor_ = std::max(floor_, mark.sequence);
-  mark = {};
 }
 
 // ---------------------------------------------------------------- numbers

@@ -79,8 +79,11 @@ class PurgeList {
   PurgeStamp add(const Purge& purge, WallTime now);
   /// Its record is written. Of one that was purged again since it is only the later that counts.
   void note_written(const PurgeStamp& stamp, const log::Location& at);
-  /// A record that was found in the log, in its order.
+  /// A record that was found in the log: of an earlier process, so that it concerns nothing in
+  /// memory. In any order, also after purges of this process.
   void recover(const admission::Fingerprint& record, const log::Location& at);
+  /// There is nothing on disk that is older than any purge so far. By who writes there.
+  void note_log_emptied();
 
   // --- judging
   /// Of the latest purge. What is asked of the origin after reading it is younger than that.
@@ -113,6 +116,8 @@ class PurgeList {
   /// A place in the log as one number. kNotWritten: behind all that is there.
   using Position = std::uint64_t;
   static constexpr Position kNotWritten = UINT64_MAX;
+  /// The sequence of what was recovered; all in memory has seen it.
+  static constexpr std::uint64_t kRecovered = 1;
   struct Mark {
     std::uint64_t sequence = 0;  // 0: none
     Position position = 0;
@@ -138,13 +143,13 @@ class PurgeList {
   static Position position_of(const log::Location& at) noexcept {
     return std::uint64_t{at.segment} << 32U | at.offset_bytes;
   }
-  void apply(const PurgeStamp& stamp, Position position);
-  Marks& marks_of(const admission::Fingerprint& key);
+  Marks& marks_for(const admission::Fingerprint& record);
+  void put(const admission::Fingerprint& record, const Mark& mark);
   Map::iterator erase(Map::iterator entry);
-  void clear();
+  template <class Change>
+  void change_each_mark(const Change& change);
   void set(Mark& mark, const Mark& to);
   void fold();
-  void forget(Mark& mark, std::uint64_t swept, Position oldest);
   void publish();
   template <class Age>
   Verdict look_up(const Age& age, std::string_view key_text,
@@ -158,15 +163,16 @@ class PurgeList {
   const admission::FingerprintSeed& seed_;
   const std::size_t stamps_max_;
 
-  std::atomic<std::uint64_t> sequence_{0};  // release under mutex_ once the purge is in the list
+  std::atomic<std::uint64_t> sequence_{
+      kRecovered};  // release under mutex_ once the purge is in the list
   /// No record is written at or behind it; kNotWritten: one is to come. Release likewise.
   std::atomic<Position> newest_position_{0};
   std::atomic<std::uint64_t> folds_{0};  // relaxed: a statistic
 
-  mutable std::shared_mutex mutex_;  // guards all below
-  std::uint64_t latest_ = 0;         // what sequence_ becomes
-  std::uint64_t floor_ = 0;          // of what was forgotten
-  Map marks_;                        // by scope, length and hash
+  mutable std::shared_mutex mutex_;    // guards all below
+  std::uint64_t latest_ = kRecovered;  // what sequence_ becomes
+  std::uint64_t floor_ = 0;            // of what was forgotten
+  Map marks_;                          // by scope, length and hash
   Marks everything_;
   Mark folded_;                                         // likewise of everything
   Marks any_tag_;                                       // the latest by any tag

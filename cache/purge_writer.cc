@@ -17,8 +17,11 @@ std::string words_of(const Purge& purge) {
 
 }  // namespace
 
-PurgeWriter::PurgeWriter(PurgeList& list, Append append, Sync sync)
-    : list_(list), append_(std::move(append)), sync_(std::move(sync)) {}
+PurgeWriter::PurgeWriter(PurgeList& list, Append append, Sync sync, GiveUp give_up)
+    : list_(list),
+      append_(std::move(append)),
+      sync_(std::move(sync)),
+      give_up_(std::move(give_up)) {}
 
 void PurgeWriter::write(Job job) {
   Unsettled unsettled;
@@ -69,25 +72,22 @@ void PurgeWriter::settle() {
 void PurgeWriter::write_owed() {
   if (owed_.empty()) return;
   Unsettled again;
-  const std::size_t count = owed_.size();
   again.error = append(std::exchange(owed_, {}), again.written);
   unsettled_.push_back(std::move(again));
   settle();
   owed_count_.store(owed_.size(), std::memory_order_relaxed);
-  log_line(LogLevel::Info, "purges that the disk had not taken were written again",
-           {{"tried", std::to_string(count)}, {"left", std::to_string(owed_.size())}});
+  if (owed_.empty()) log_line(LogLevel::Info, "the disk has taken all purges now");
 }
 
 void PurgeWriter::owe(PendingPurge purge) {
-  if (owed_.size() >= kOwedMax) {
-    const Purge everything{};
-    const PurgeStamp stamp = list_.add(everything, purge.time);
-    owed_.assign(1, {everything, stamp, purge.time});
-    log_line(LogLevel::Warning, "too many purges wait for the disk: everything is purged");
-  } else {
-    owed_.push_back(std::move(purge));
-  }
+  if (owed_.size() >= kOwedMax) return give_up_();
+  owed_.push_back(std::move(purge));
   owed_count_.store(owed_.size(), std::memory_order_relaxed);
+}
+
+void PurgeWriter::note_given_up() {
+  owed_.clear();
+  owed_count_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace secondsight::cache

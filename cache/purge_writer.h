@@ -23,7 +23,7 @@ struct PendingPurge {
 /// work: a lost purge would let a restart revive what it removed.
 class PurgeWriter {
  public:
-  /// Above this many owed ones, all are owed as one purge of everything.
+  /// Above this many owed ones all that the disk holds is given up.
   static constexpr std::size_t kOwedMax = 65'536;
   /// Told on the writer's thread, without a lock held: no error once all of them hold after a power
   /// cut, else why they do not yet.
@@ -34,9 +34,10 @@ class PurgeWriter {
   };
   using Append = std::function<Result<log::Location>(const log::RecordView&)>;
   using Sync = std::function<Result<>()>;
+  using GiveUp = std::function<void()>;
 
-  /// All must outlive it.
-  PurgeWriter(PurgeList& list, Append append, Sync sync);
+  /// The list must outlive it.
+  PurgeWriter(PurgeList& list, Append append, Sync sync, GiveUp give_up);
 
   /// Appends; whoever waits is told by settle().
   void write(Job job);
@@ -46,6 +47,8 @@ class PurgeWriter {
   void settle();
   /// Tries again what is owed.
   void write_owed();
+  /// There is nothing left that could come back: nothing is owed.
+  void note_given_up();
   /// How many the disk has not taken yet. From any thread.
   std::size_t owed() const noexcept { return owed_count_.load(std::memory_order_relaxed); }
 
@@ -62,6 +65,7 @@ class PurgeWriter {
   PurgeList& list_;
   const Append append_;
   const Sync sync_;
+  const GiveUp give_up_;
   std::vector<Unsettled> unsettled_;
   std::vector<PendingPurge> owed_;
   std::atomic<std::size_t> owed_count_{0};  // relaxed: a statistic

@@ -22,10 +22,12 @@ StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory, 
           [this] {
             unsynced_tombstones_ = false;
             return store_.sync();
-          }),
+          },
+          [this] { store_.opening().start_over_soon(); }),
       queue_bytes_max_(queue_bytes_max),
       objects_written_(metrics.counter("secondsight_objects_written_total",
                                        "Objects made visible in the disk cache.")) {
+  if (!log.is_open()) look_after_disk();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -151,7 +153,8 @@ bool StoreWriter::is_on_its_way(const CacheKey& key) const {
 }
 
 void StoreWriter::try_disk_again() noexcept {
-  if (!store_.try_again()) return;
+  store_.health().tick();
+  static_cast<void>(store_.try_again());
   const std::lock_guard lock(mutex_);
   has_new_chance_ = true;
   arrived_.notify_one();
@@ -207,9 +210,10 @@ void StoreWriter::run() {
       lock.lock();
     }
     arrived_.wait(lock, [this] { return stopping_ || has_new_chance_ || !queue_.empty(); });
-    if (std::exchange(has_new_chance_, false) || (stopping_ && queue_.empty())) {
+    if (std::exchange(has_new_chance_, false) || (stopping_ && queue_.empty() && owes())) {
       lock.unlock();
-      write_owed_tombstones();
+      look_after_disk();
+      write_owed();
       lock.lock();
     }
     if (queue_.empty() && stopping_) break;
@@ -238,9 +242,12 @@ void StoreWriter::execute(StoreJob& job) {
   queue_bytes_.fetch_sub(object.memory_bytes(), std::memory_order_relaxed);
   const auto found = pending_.find(object.key.fingerprint());
   const bool wanted = found != pending_.end() && found->second == job.object;
-  if (wanted && !entry && job.is_certain && owed_markers_.size() < kOwedTombstonesMax) {
-    owed_markers_.push_back(job.object);
-    return;
+  if (wanted && !entry && job.is_certain) {
+    if (owed_markers_.size() < kOwedTombstonesMax) {
+      owed_markers_.push_back(job.object);
+      return;
+    }
+    store_.opening().start_over_soon();
   }
   if (wanted) pending_.erase(found);
   note_pending();
@@ -333,8 +340,11 @@ bool StoreWriter::is_current(const RefreshJob& job) const {
 
 void StoreWriter::execute(RemoveJob& job) {
   index_.erase(job.key);
-  if (!write_tombstone(job.key) && owed_tombstones_.size() < kOwedTombstonesMax)
+  if (write_tombstone(job.key)) return;
+  if (owed_tombstones_.size() < kOwedTombstonesMax)
     owed_tombstones_.push_back(job.key);
+  else
+    store_.opening().start_over_soon();
 }
 
 void StoreWriter::execute(PurgeJob& job) {
@@ -347,7 +357,8 @@ bool StoreWriter::write_tombstone(const admission::Fingerprint& key) {
   return true;
 }
 
-void StoreWriter::write_owed_tombstones() {
+void StoreWriter::write_owed() {
+  if (!owes()) return;
   static_cast<void>(store_.try_again());
   std::erase_if(owed_tombstones_, [this](const admission::Fingerprint& key) {
     // What was written since stands for itself, and a tombstone after it would hide it.
@@ -360,6 +371,30 @@ void StoreWriter::write_owed_tombstones() {
     StoreJob job{std::move(marker), true};
     execute(job);  // owed again, if that fails
   }
+}
+
+void StoreWriter::look_after_disk() {
+  switch (store_.look_after_disk()) {
+    case DiskOpening::Found::Nothing:
+      return;
+    case DiskOpening::Found::Replayed:
+      return settle_removals();
+    case DiskOpening::Found::StartedOver:
+      purge_writer_.note_given_up();
+      owed_tombstones_.clear();  // there is nothing left that could come back
+      store_.opening().publish();
+      return;
+  }
+}
+
+/// What was removed while the disk was closed leaves the index before anybody can find it there:
+/// the removals that are owed, and those that still wait in the queue.
+void StoreWriter::settle_removals() {
+  const std::lock_guard lock(mutex_);
+  for (const admission::Fingerprint& key : owed_tombstones_) index_.erase(key);
+  for (const Job& job : queue_)
+    if (const auto* const removal = std::get_if<RemoveJob>(&job)) index_.erase(removal->key);
+  store_.opening().publish();
 }
 
 void StoreWriter::execute(DrainJob& job) {

@@ -33,11 +33,15 @@ namespace secondsight::cache {
 /// reserves kFillReserveBytes for as long as it lives. Full means refused and counted. After a
 /// failed write new objects are refused until Maintenance calls try_disk_again(), once a second.
 ///
+/// A log that is not open is opened here, in the constructor or as soon as it can be; until then
+/// objects are refused, and removals remembered: they are applied before anything that was on the
+/// disk is served.
+///
 /// All functions are thread-safe.
 class StoreWriter {
  public:
   static constexpr std::uint64_t kFillPartBytes = 1U << 20;  // one part of a fill, at most
-  /// Above this many removals that the disk did not take, a restart may revive some.
+  /// Above this many removals that the disk did not take, all that it holds is given up.
   static constexpr std::size_t kOwedTombstonesMax = 65'536;
   static constexpr std::uint64_t kFillReserveBytes =
       2U << 20;  // one being gathered, one being written
@@ -86,7 +90,14 @@ class StoreWriter {
   /// Whether anything of that key is on its way to the index: an object, or a fill's last word.
   bool is_on_its_way(const CacheKey& key) const;
 
+  /// Once a second.
   void try_disk_again() noexcept;
+  /// Whether what the index says may be served: not before the disk could be opened.
+  bool is_open() const noexcept { return store_.opening().is_open(); }
+  bool is_disk_up() const noexcept {
+    return store_.opening().is_usable() && store_.health().is_up();
+  }
+  DiskHealth& health() noexcept { return store_.health(); }
   std::uint64_t queue_bytes() const noexcept {
     return queue_bytes_.load(std::memory_order_relaxed);
   }
@@ -148,7 +159,12 @@ class StoreWriter {
   bool must_settle_purges() const;  // with mutex_ held
   bool make_visible(const std::shared_ptr<Fill>&, const std::optional<Index::Entry>&);
   bool write_tombstone(const admission::Fingerprint&);
-  void write_owed_tombstones();
+  void write_owed();
+  bool owes() const noexcept {
+    return !owed_tombstones_.empty() || !owed_markers_.empty() || purge_writer_.owed() > 0;
+  }
+  void look_after_disk();
+  void settle_removals();
 
   log::ObjectLog& log_;
   DiskStore store_;  // writer thread only, but for what it says

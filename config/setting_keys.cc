@@ -26,6 +26,7 @@ constexpr BytesRange kHeader{1_KiB, {}};
 constexpr BytesRange kBuffer{16_KiB, {}};  // one read from the origin
 // Four segments: one being written, one sealed, one being reclaimed, one to spare.
 constexpr BytesRange kDisk{4 * 256_KiB, "memory only"};
+constexpr BytesRange kScrub{64_KiB, "not at all"};  // a second
 constexpr BytesRange kMemory{1_MiB, "no memory tier"};
 
 constexpr std::array kKeys{
@@ -85,6 +86,8 @@ constexpr std::array kKeys{
                [](Reader& r, Settings& s) { r.bytes(s.cache.write_queue, kBuffer); }},
     SettingKey{"cache", "disk_threads",
                [](Reader& r, Settings& s) { r.whole_number(s.cache.disk_threads, kThreads); }},
+    SettingKey{"cache", "scrub",
+               [](Reader& r, Settings& s) { r.bytes(s.cache.scrub_bytes, kScrub); }},
     SettingKey{"cache", "stale_if_error",
                [](Reader& r, Settings& s) { r.duration(s.cache.stale_if_error, kStale); }},
 

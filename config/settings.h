@@ -71,6 +71,7 @@ struct CacheSettings {
   // Past its freshness, a response answers for a failing origin this long, though nobody said so.
   // 0: only what the response or the request allows.
   std::chrono::milliseconds stale_if_error{std::chrono::hours{1}};
+  std::uint64_t scrub_bytes = 0;  // a second, read to check what is on disk; 0: it is not
   friend bool operator==(const CacheSettings&, const CacheSettings&) = default;
 };
 

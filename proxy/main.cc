@@ -53,6 +53,7 @@ int run(const Settings& settings) {
   const sigset_t signals = handled_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit of the file size is a full disk like any other
   mallopt(M_ARENA_MAX, kMallocArenas);
   curl_global_init(CURL_GLOBAL_DEFAULT);
 

@@ -10,6 +10,8 @@
 #include "config/address.h"
 #include "config/log.h"
 #include "config/units.h"
+#include "proxy/cache_directory.h"
+#include "proxy/descriptor_limit.h"
 #include "proxy/listener.h"
 
 namespace secondsight::proxy {
@@ -54,6 +56,7 @@ std::string Server::find_used_address() const {
 
 std::string Server::start() {
   if (std::string failure = find_used_address(); !failure.empty()) return failure;
+  raise_descriptor_limit(settings_);
   if (std::string failure = open_cache(); !failure.empty()) return failure;
   register_gauges();
   if (!settings_.log.access.empty()) {
@@ -92,24 +95,13 @@ std::string Server::start() {
 std::string Server::open_cache() {
   const CacheSettings& cache = settings_.cache;
   const bool on_disk = cache.disk_bytes > 0;
-  const bool has_directory = on_disk && !files_;
-  if (has_directory) {
-    auto files = cache::log::PosixFileSystem::open_directory(cache.directory);
-    if (!files) {
-      const bool busy = files.error() == boost::system::errc::device_or_resource_busy;
-      return "cannot use [cache] directory = \"" + cache.directory +
-             "\": " + (busy ? "another process uses it" : files.error().message());
-    }
-    files_ = std::move(*files);
+  if (on_disk && !files_) {
+    auto directory = std::make_unique<CacheDirectory>(cache.directory);
+    seed_ = std::make_unique<admission::FingerprintSeed>(directory->seed());
+    files_ = std::move(directory);
+  } else {
+    seed_ = std::make_unique<admission::FingerprintSeed>(random_seed());
   }
-  auto seed = has_directory ? admission::FingerprintSeed::load_or_create(cache.directory)
-                            : admission::FingerprintSeed::random();
-  if (!seed) {
-    return "cannot read or create the seed in \"" + cache.directory +
-           "\": " + seed.error().message() +
-           (has_directory ? "; removing the file \"seed\" empties the cache" : "");
-  }
-  seed_ = std::make_unique<admission::FingerprintSeed>(*seed);
   try {
     policy_ = admission::make_policy(settings_.admission, clock_.steady());
   } catch (const std::bad_alloc&) {
@@ -118,16 +110,15 @@ std::string Server::open_cache() {
   }
   auto opened =
       cache::Cache::open(cache, on_disk ? files_.get() : nullptr, *policy_, *seed_, metrics_);
-  if (!opened) {
-    return "cannot open the cache in \"" + cache.directory + "\": " + opened.error().message();
-  }
+  if (!opened) return "cannot use [cache] disk: " + opened.error().message();
   cache_ = std::move(*opened);
   sites_ = std::make_unique<const cache::Sites>(settings_, cache_->seed());
   purger_ = std::make_unique<Purger>(*cache_, *sites_, clock_, metrics_);
-  log_line(LogLevel::Info, "cache open",
-           {{"objects", std::to_string(cache_->objects_on_disk())},
-            {"disk", format_bytes(cache.disk_bytes)},
-            {"memory", format_bytes(cache.memory_bytes)}});
+  log_line(
+      LogLevel::Info, "cache open",
+      {{"objects", std::to_string(cache_->objects_on_disk())},
+       {"disk", on_disk && !cache_->is_disk_up() ? "not usable" : format_bytes(cache.disk_bytes)},
+       {"memory", format_bytes(cache.memory_bytes)}});
   return {};
 }
 
@@ -178,6 +169,8 @@ void Server::register_gauges() {
         [this] { return static_cast<double>(cache_->index_bytes()); });
   gauge("secondsight_disk_bytes", "Size of the disk cache's files.",
         [this] { return static_cast<double>(cache_->disk_bytes()); });
+  gauge("secondsight_disk_up", "Whether objects can be written to the disk cache.",
+        [this] { return cache_->is_disk_up() ? 1.0 : 0.0; });
   gauge("secondsight_memory_bytes", "Bytes in the memory tier, overhead included.",
         [this] { return static_cast<double>(cache_->memory_bytes()); });
   gauge("secondsight_memory_objects", "Objects in the memory tier.",

@@ -42,6 +42,13 @@ void describe_filter(const AdmissionSettings& admission, std::string& out) {
          "the rate stays\n";
 }
 
+std::string scrub_words(const CacheSettings& cache) {
+  if (cache.disk_bytes == 0 || cache.scrub_bytes == 0) return "off";
+  const std::chrono::seconds round{cache.disk_bytes / cache.scrub_bytes};
+  return format_bytes(cache.scrub_bytes) + " a second: a full disk takes " +
+         format_duration(std::max(round, std::chrono::seconds{1}));
+}
+
 std::string list(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -89,6 +96,7 @@ std::string describe(const Settings& settings) {
   }
   out +=
       "memory     " + (cache.memory_bytes == 0 ? "none" : format_bytes(cache.memory_bytes)) + "\n";
+  out += "scrub      " + scrub_words(cache) + "\n";
   out += "stale      for a failing origin: " + stale_words(cache.stale_if_error) + "\n";
   out += "policy     " + std::string(to_string(settings.admission.policy)) + "\n";
   if (settings.admission.policy == PolicyName::SecondSighting)

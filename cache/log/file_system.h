@@ -40,7 +40,16 @@ class File {
 /// One flat directory: all of the operating system that the log is allowed to see.
 class FileSystem {
  public:
+  enum class Attached : std::uint8_t {
+    Same,  // the directory of the last call
+    Anew,  // it is not: the first, or another one in the place of one that is gone
+  };
   virtual ~FileSystem() = default;
+  /// Makes sure that the directory is there and ours alone, and looks whether it still is the one
+  /// of the last call. Until the first success, and from a failure to the next success, all calls
+  /// below fail; open files stay usable. Errors: device_or_resource_busy (another process has it),
+  /// I/O.
+  virtual Result<Attached> attach() { return Attached::Same; }
   virtual Result<std::unique_ptr<File>> create(std::string_view name) = 0;  // fails if it exists
   virtual Result<std::unique_ptr<File>> open(std::string_view name) = 0;
   virtual Result<std::vector<std::string>> list() const = 0;

@@ -30,6 +30,12 @@ Location location_of(std::uint32_t segment, const FooterEntry& entry) noexcept {
   return {segment, entry.offset_bytes, entry.length_bytes};
 }
 
+void name_records(std::uint32_t segment, const Footer& contents,
+                  const ObjectLog::OnReclaimed& reclaimed) {
+  for (const FooterEntry& entry : contents.entries)
+    reclaimed(entry.fingerprint, location_of(segment, entry));
+}
+
 // Written by the writer, read by whoever shows metrics. Relaxed: statistics, they order nothing.
 struct Counters {
   std::atomic<std::uint64_t> record_bytes{0}, footer_bytes{0}, header_bytes{0};
@@ -53,9 +59,13 @@ struct Ended {
 struct ObjectLog::Impl {
   Impl(FileSystem& files, const Options& options)
       : options_(options),
+        files_(files),
         ring_(files, {options.capacity_bytes, options.segment_bytes, options.seed_id}),
         seal_batch_(std::max<std::uint64_t>(options.seal_bytes / options.segment_bytes, 1)) {}
 
+  Result<> open(const OnRecord& recovered, const OnExpected& expected);
+  Result<> start_over(const OnReclaimed& reclaimed);
+  void let_go();
   Result<> replay(const OnRecord& recovered, const OnExpected& expected);
   Result<> replay_one(const SegmentRing::Existing& existing, const OnRecord& recovered);
   Result<Location> append(const RecordView& record, const OnReclaimed& reclaimed);
@@ -68,6 +78,7 @@ struct ObjectLog::Impl {
   Result<> sync();
 
   Options options_;
+  FileSystem& files_;
   SegmentRing ring_;
   Counters counters_;
   std::unique_ptr<SegmentWriter> writer_;  // null: the next append starts a segment
@@ -75,7 +86,38 @@ struct ObjectLog::Impl {
   const std::size_t seal_batch_;           // so many are sealed together
   error_code lost_records_error_;          // appended since the last sync(), and no longer sure
   bool has_reclaimed_for_space_ = false;   // since the disk was found full
+  bool is_open_ = false;
 };
+
+Result<> ObjectLog::Impl::open(const OnRecord& recovered, const OnExpected& expected) {
+  auto replayed = replay(recovered, expected);
+  is_open_ = replayed.has_value();
+  if (!is_open_) let_go();
+  return replayed;
+}
+
+/// Of all segments, without touching their files.
+void ObjectLog::Impl::let_go() {
+  writer_.reset();
+  ended_.clear();
+  lost_records_error_ = {};
+  while (const auto segment = ring_.table()->oldest()) ring_.table()->erase(segment->number());
+}
+
+/// The files first: as long as they cannot be removed, what is known of them stays readable.
+Result<> ObjectLog::Impl::start_over(const OnReclaimed& reclaimed) {
+  is_open_ = false;
+  if (auto removed = ring_.remove_all_files(); !removed) return removed;
+  while (const auto segment = ring_.table()->oldest()) {
+    const auto contents = contents_of(*segment);
+    ring_.table()->erase(segment->number());
+    add(counters_.segments_reclaimed, 1);
+    if (contents) name_records(segment->number(), *contents, reclaimed);
+  }
+  let_go();
+  is_open_ = true;
+  return {};
+}
 
 Result<> ObjectLog::Impl::replay(const OnRecord& recovered, const OnExpected& expected) {
   auto existing = ring_.find_existing();
@@ -113,6 +155,7 @@ Result<> ObjectLog::Impl::replay_one(const SegmentRing::Existing& existing,
 }
 
 Result<Location> ObjectLog::Impl::append(const RecordView& record, const OnReclaimed& reclaimed) {
+  if (!is_open_) return make_error_code(errc::not_connected);
   const std::uint64_t record_bytes = encoded_bytes(record);
   if (kSegmentHeaderBytes + record_bytes + footer_bytes(1) > options_.segment_bytes)
     return make_error_code(errc::value_too_large);
@@ -163,9 +206,7 @@ Result<> ObjectLog::Impl::reclaim_oldest(const OnReclaimed& reclaimed) {
   std::erase_if(ended_, [number](const Ended& ended) { return ended.number == number; });
   segment.reset();
   add(counters_.segments_reclaimed, 1);
-  if (!footer) return {};
-  for (const FooterEntry& entry : footer->entries)
-    reclaimed(entry.fingerprint, location_of(number, entry));
+  if (footer) name_records(number, *footer, reclaimed);
   return {};
 }
 
@@ -219,6 +260,7 @@ void ObjectLog::Impl::seal_ended() {
 }
 
 Result<> ObjectLog::Impl::sync() {
+  if (!is_open_) return make_error_code(errc::not_connected);
   sync_ended();
   if (writer_ && writer_->has_unsynced()) {
     if (auto synced = writer_->sync(); !synced) {
@@ -236,22 +278,46 @@ std::uint32_t ObjectLog::segment_bytes_for(std::uint64_t capacity_bytes) noexcep
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsFew, 256_KiB, 1_MiB);
   const std::uint64_t bytes =
       std::clamp<std::uint64_t>(capacity_bytes / kSegmentsPlanned, least, 256_MiB);
-  if (capacity_bytes < kSegmentsMin * bytes) return static_cast<std::uint32_t>(bytes);  // too few
+  if (capacity_bytes < kSegmentsMin * bytes / 2)
+    return static_cast<std::uint32_t>(bytes);  // too few
   // Together they take all of it: what is left over would be of no use.
-  const std::uint64_t segments = (capacity_bytes + bytes - 1) / bytes;
+  const std::uint64_t segments = std::max((capacity_bytes + bytes - 1) / bytes, kSegmentsMin);
   return static_cast<std::uint32_t>(capacity_bytes / segments / kPageBytes * kPageBytes);
 }
 
 Result<std::unique_ptr<ObjectLog>> ObjectLog::open(FileSystem& files, const Options& options,
                                                    const OnRecord& recovered,
                                                    const OnExpected& expected) {
+  auto log = closed(files, options);
+  if (!log) return log;
+  if (auto opened = (*log)->open(recovered, expected); !opened) return opened.error();
+  return log;
+}
+
+Result<std::unique_ptr<ObjectLog>> ObjectLog::closed(FileSystem& files, const Options& options) {
   if (options.segment_bytes < kPageBytes ||
       options.capacity_bytes / kSegmentsMin < options.segment_bytes)
     return make_error_code(errc::invalid_argument);
   std::unique_ptr<ObjectLog> log(new ObjectLog);
   log->impl_ = std::make_unique<Impl>(files, options);
-  if (auto replayed = log->impl_->replay(recovered, expected); !replayed) return replayed.error();
   return log;
+}
+
+bool ObjectLog::is_open() const noexcept {
+  return impl_->is_open_;
+}
+
+Result<FileSystem::Attached> ObjectLog::attach() {
+  return impl_->files_.attach();
+}
+
+Result<> ObjectLog::open(const OnRecord& recovered, const OnExpected& expected) {
+  CHECK(!impl_->is_open_);
+  return impl_->open(recovered, expected);
+}
+
+Result<> ObjectLog::start_over(const OnReclaimed& reclaimed) {
+  return impl_->start_over(reclaimed);
 }
 
 ObjectLog::ObjectLog() = default;
@@ -273,6 +339,7 @@ Result<> ObjectLog::sync() {
 }
 
 Result<> ObjectLog::close() {
+  if (!impl_->is_open_) return {};
   if (impl_->writer_) impl_->retire_segment();
   std::vector<std::weak_ptr<Segment>> sealed;
   for (const Ended& ended : impl_->ended_) sealed.push_back(ended.segment);
@@ -293,8 +360,8 @@ bool ObjectLog::has(const Location& location) const {
   return impl_->ring_.table()->find(location.segment) != nullptr;
 }
 
-std::uint32_t ObjectLog::oldest_segment() const {
-  return impl_->ring_.table()->oldest_number();
+std::shared_ptr<const SegmentTable> ObjectLog::segments() const noexcept {
+  return impl_->ring_.table();
 }
 
 std::optional<std::uint32_t> ObjectLog::next_to_go() const {

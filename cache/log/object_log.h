@@ -11,6 +11,7 @@
 #include "cache/log/file_system.h"
 #include "cache/log/object_reader.h"
 #include "cache/log/record.h"
+#include "cache/log/segment.h"
 #include "config/result.h"
 
 namespace secondsight::cache::log {
@@ -30,13 +31,13 @@ struct LoggedRecord {
 
 /// An append-only ring of equal segments on one FileSystem; format in docs/on-disk-format.md.
 ///
-/// open -> [append | sync]* -> close. When the ring is full, append removes the oldest segment
-/// first; a segment that a reader still holds counts against the capacity until it is let go. A
-/// record is whole or absent: any damage is found by checksum. Sealed segments carry a footer of
-/// their records, so that opening reads footers and scans only the tail (and segments whose footer
-/// is damaged). No state per record is kept in RAM but for the open segment's.
-/// Threads: open_object(), counters() and bytes_on_disk() from any thread, also while segments are
-/// removed. The rest: one writer. The file system outlives the log and its readers.
+/// open -> [append | sync | start_over]* -> close. When the ring is full, append removes the oldest
+/// segment first; a segment that a reader still holds counts against the capacity until it is let
+/// go. A record is whole or absent: any damage is found by checksum. Sealed segments carry a footer
+/// of their records, so that opening reads footers and scans only the tail (and segments whose
+/// footer is damaged). No state per record is kept in RAM but for the open segment's. Threads:
+/// open_object(), counters() and bytes_on_disk() from any thread, also while segments are removed.
+/// The rest: one writer. The file system outlives the log and its readers.
 class ObjectLog {
  public:
   /// Syncing costs milliseconds however little there is to sync: small segments are sealed
@@ -73,7 +74,23 @@ class ObjectLog {
   static Result<std::unique_ptr<ObjectLog>> open(FileSystem&, const Options&,
                                                  const OnRecord& recovered,
                                                  const OnExpected& expected = {});
+  /// One that is not open: it holds nothing, and append() fails with not_connected. Errors:
+  /// invalid_argument, as above.
+  static Result<std::unique_ptr<ObjectLog>> closed(FileSystem&, const Options&);
   ~ObjectLog();
+
+  bool is_open() const noexcept;
+  /// Its directory, looked after: FileSystem::attach().
+  Result<FileSystem::Attached> attach();
+  /// Opens one that is not, as open() does. After an error it is as closed as before; records may
+  /// have been recovered, and come again the next time.
+  Result<> open(const OnRecord& recovered, const OnExpected& expected = {});
+  /// Removes every segment file in the directory, of whatever seed or older format, lets go of all
+  /// that the log holds, and is open and empty then. For a directory that is another one now, or
+  /// whose records may not be used any more. Errors: not_supported (a newer version's are there:
+  /// nothing was touched), I/O. After an error append() fails with not_connected until it has
+  /// succeeded; what the log holds can be read on.
+  Result<> start_over(const OnReclaimed&);
 
   /// The largest body one record may carry: 4 MiB, or less where segments are small (a quarter of
   /// one).
@@ -97,8 +114,8 @@ class ObjectLog {
   /// Whether the ring has not given up its segment yet. From any thread; no I/O.
   bool has(const Location&) const;
 
-  /// The oldest segment that is left: what was older is gone. 0: there is none. From any thread.
-  std::uint32_t oldest_segment() const;
+  /// All of them, sealed or not, for whoever goes through them beside the writer (segment_scrub.h).
+  std::shared_ptr<const SegmentTable> segments() const noexcept;
 
   /// The segment that goes when the open one is full. Empty: there is room for another. The
   /// writer's thread, as the next two.

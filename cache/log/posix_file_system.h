@@ -1,30 +1,40 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cache/log/file_system.h"
+#include "cache/log/system_calls.h"
 #include "config/result.h"
 
 namespace secondsight::cache::log {
 
 /// A directory of the machine, this process's alone: an exclusive flock on its file "lock" is held
-/// until destruction. Files are 0600, the directory (made when missing) 0700. Interrupted and short
-/// calls are continued; a full quota is reported as no_space_on_device. Thread-safe.
+/// from attach() to destruction, or until another directory stands in its place. Files are 0600,
+/// the directory (made when missing) 0700. Interrupted and short calls are continued; a full quota
+/// and a file size limit are reported as no_space_on_device. On a read-only file system files are
+/// opened for reading. Thread-safe.
 ///
 /// PageCacheOnly reads answer resource_unavailable_try_again also at the end of a file and where
 /// the file system knows no RWF_NOWAIT.
 class PosixFileSystem final : public FileSystem {
  public:
-  /// Errors: device_or_resource_busy (another process has the directory), I/O.
+  /// Nothing is opened before attach(). `calls` outlives it and its files.
+  explicit PosixFileSystem(std::filesystem::path directory,
+                           SystemCalls& calls = SystemCalls::of_kernel());
+  /// With attach() done. Errors: its.
   static Result<std::unique_ptr<PosixFileSystem>> open_directory(
       const std::filesystem::path& directory);
   ~PosixFileSystem() override;
   PosixFileSystem(const PosixFileSystem&) = delete;
   PosixFileSystem& operator=(const PosixFileSystem&) = delete;
 
+  /// Anew also where the directory's lock file was removed: with the other files, most likely, and
+  /// another process may have made its own.
+  Result<Attached> attach() override;
   Result<std::unique_ptr<File>> create(std::string_view name) override;
   Result<std::unique_ptr<File>> open(std::string_view name) override;
   /// The lock file left out.
@@ -33,9 +43,15 @@ class PosixFileSystem final : public FileSystem {
   Result<> sync_directory() override;
 
  private:
-  PosixFileSystem(int directory, int lock) noexcept : directory_(directory), lock_(lock) {}
-  int directory_;
-  int lock_;
+  /// The descriptors of one directory that is locked.
+  class Held;
+  std::shared_ptr<const Held> held() const;
+  bool is_in_place(const Held& held) const;
+
+  const std::filesystem::path path_;
+  SystemCalls& calls_;
+  mutable std::mutex mutex_;  // for one copy
+  std::shared_ptr<const Held> held_;
 };
 
 }  // namespace secondsight::cache::log

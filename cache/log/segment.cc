@@ -51,9 +51,12 @@ std::shared_ptr<Segment> SegmentTable::oldest() const {
   return segments_.empty() ? nullptr : segments_.front();
 }
 
-std::uint32_t SegmentTable::oldest_number() const {
+std::uint32_t SegmentTable::next_after(std::uint32_t number) const {
   const std::lock_guard lock(mutex_);
-  return segments_.empty() ? 0 : segments_.front()->number();
+  const auto at = std::upper_bound(
+      segments_.begin(), segments_.end(), number,
+      [](std::uint32_t wanted, const auto& segment) { return wanted < segment->number(); });
+  return at == segments_.end() ? 0 : (*at)->number();
 }
 
 bool SegmentTable::any_unheld() const {

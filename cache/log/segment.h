@@ -36,8 +36,8 @@ class Segment {
   std::shared_ptr<DiskLedger> ledger_;
 };
 
-/// The segments that exist, oldest first. find() from any thread; the rest: the writer. The lock is
-/// never held during I/O.
+/// The segments that exist, oldest first. find() and next_after() from any thread; the rest: the
+/// writer. The lock is never held during I/O.
 class SegmentTable {
  public:
   explicit SegmentTable(std::uint64_t seed_id) noexcept : seed_id_(seed_id) {}
@@ -50,8 +50,8 @@ class SegmentTable {
   void erase(std::uint32_t number);
 
   std::shared_ptr<Segment> oldest() const;
-  /// From any thread; 0: none.
-  std::uint32_t oldest_number() const;
+  /// The lowest number above `number`; 0: there is none. From any thread.
+  std::uint32_t next_after(std::uint32_t number) const;
   /// Whether the table alone holds any of them: removing that one frees its space at once.
   bool any_unheld() const;
 

@@ -55,6 +55,16 @@ Result<std::vector<FoundFile>> open_all(FileSystem& files) {
   return all;
 }
 
+/// Errors: not_supported where any is of a newer format.
+Result<std::vector<FoundFile>> open_all_understood(FileSystem& files) {
+  auto all = open_all(files);
+  if (!all) return all;
+  for (const FoundFile& file : *all)
+    if (file.header && file.header->version > kFormatVersion)
+      return make_error_code(errc::not_supported);
+  return all;
+}
+
 /// A file with the name of a segment that none of ours can be: it has no good header, and a number
 /// far beyond, or a length above, that of any file that has one. (A segment whose header is damaged
 /// is near.)
@@ -83,12 +93,8 @@ SegmentRing::SegmentRing(FileSystem& files, const Options& options)
     : files_(files), options_(options), table_(std::make_shared<SegmentTable>(options.seed_id)) {}
 
 Result<std::vector<SegmentRing::Existing>> SegmentRing::find_existing() {
-  auto found = open_all(files_);
+  auto found = open_all_understood(files_);
   if (!found) return found.error();
-  for (const FoundFile& file : *found)
-    if (file.header && file.header->version > kFormatVersion)
-      return make_error_code(errc::not_supported);
-
   // An earlier process may have ended, by a signal say, before it synced the directory.
   directory_is_dirty_ = true;
   has_unsynced_removal_ = true;
@@ -120,6 +126,19 @@ Result<std::vector<SegmentRing::Existing>> SegmentRing::find_existing() {
   }
   existing.erase(existing.begin(), first_kept);
   return existing;
+}
+
+Result<> SegmentRing::remove_all_files() {
+  auto found = open_all_understood(files_);
+  if (!found) return found.error();
+  has_unsynced_removal_ = true;
+  is_removal_unknown_ = true;
+  for (const FoundFile& file : *found) {
+    if (auto removed = remove_file(file.number, nullptr); !removed) return removed;
+    if (file.header && next_number_ != 0) next_number_ = std::max(next_number_, file.number + 1);
+  }
+  directory_is_dirty_ = true;
+  return sync_directory();
 }
 
 Result<std::unique_ptr<SegmentWriter>> SegmentRing::start_segment() {

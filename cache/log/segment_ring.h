@@ -36,6 +36,9 @@ class SegmentRing {
   /// other seeds and what is beyond the capacity are removed. Errors: not_supported (a newer
   /// format: nothing was touched), I/O.
   Result<std::vector<Existing>> find_existing();
+  /// Removes all files, oldest first, whatever the table holds, and syncs. Numbers go on behind
+  /// theirs. Errors: not_supported (a newer format: nothing was touched), I/O.
+  Result<> remove_all_files();
   void adopt(std::shared_ptr<Segment> segment) { table_->push_back(std::move(segment)); }
 
   /// Makes the next segment. Errors: no_space_on_device, I/O; value_too_large (out of numbers).

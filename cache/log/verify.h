@@ -80,7 +80,7 @@ struct VerifyReport {
 };
 
 /// Reads every record of every segment of that directory and changes nothing. Memory: one footer, a
-/// read buffer, and 30 to 60 bytes for each distinct key. Errors: I/O of the directory itself; what
+/// read buffer, and 30 to 90 bytes for each distinct key. Errors: I/O of the directory itself; what
 /// goes wrong with a file is in the report.
 Result<VerifyReport> verify(FileSystem& files, const admission::FingerprintSeed& seed);
 

@@ -154,5 +154,17 @@ TEST_F(SeedFile, FailsWholeWhenItCannotBeCreated) {
   EXPECT_FALSE(fs::exists(path()));
 }
 
+TEST_F(SeedFile, ASeedInUseIsStoredWhereThereIsNone) {
+  EXPECT_EQ(FingerprintSeed::load(directory_).error(),
+            boost::system::errc::no_such_file_or_directory);
+  const auto ours = FingerprintSeed::random();
+  const auto other = FingerprintSeed::random();
+  ASSERT_TRUE(ours->store_in(directory_).has_value());
+  EXPECT_EQ(FingerprintSeed::load(directory_)->id(), ours->id());
+  ASSERT_TRUE(other->store_in(directory_).has_value());
+  EXPECT_EQ(FingerprintSeed::load(directory_)->id(), ours->id());
+  EXPECT_EQ(names(), std::vector<std::string>{"seed"});
+}
+
 }  // namespace
 }  // namespace secondsight::admission

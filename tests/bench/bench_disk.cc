@@ -9,13 +9,15 @@
 #include <unistd.h>
 #include <utility>
 
+#include "cache/policy/http_date.h"
 #include "cache/replay.h"
+#include "config/clock.h"
 
 namespace secondsight::bench {
 
-cache::CacheKey key_of(std::uint64_t number) {
+cache::CacheKey key_of(std::uint64_t number, const admission::FingerprintSeed& seed) {
   return cache::CacheKey::primary("http", "bench.example", "/objects/" + std::to_string(number),
-                                  kSeed);
+                                  seed);
 }
 
 cache::ChunkPtr make_body(std::uint64_t number, std::size_t bytes) {
@@ -25,16 +27,19 @@ cache::ChunkPtr make_body(std::uint64_t number, std::size_t bytes) {
   return body;
 }
 
-std::shared_ptr<cache::Object> make_object(std::uint64_t number, cache::ChunkPtr body) {
+std::shared_ptr<cache::Object> make_object(std::uint64_t number, cache::ChunkPtr body,
+                                           const admission::FingerprintSeed& seed) {
   auto head = std::make_shared<cache::ObjectHead>();
   head->status = 200;
   head->reason = "OK";
-  head->fields.add("Date", "Mon, 30 Nov 2026 12:00:00 GMT");
+  static const WallTime now = SystemClock().wall();
+  head->times = {now, now};
+  head->fields.add("Date", cache::policy::format_http_date(now));
   head->fields.add("Content-Type", "text/css");
   head->fields.add("Content-Length", std::to_string(body->size()));
   head->fields.add("ETag", "\"" + std::to_string(number) + "-5d8c72a5\"");
   head->fields.add("Cache-Control", "max-age=86400");
-  return cache::make_object(key_of(number), std::move(head), {std::move(body)});
+  return cache::make_object(key_of(number, seed), std::move(head), {std::move(body)});
 }
 
 std::uint64_t payload_bytes(const cache::Object& object) noexcept {
@@ -46,19 +51,23 @@ BenchDisk::BenchDisk(const std::string& directory, std::uint64_t capacity_bytes)
   auto files = cache::log::PosixFileSystem::open_directory(directory);
   if (!files) fail("cannot use " + directory + ": " + files.error().message());
   files_ = std::move(*files);
+  const auto seed = admission::FingerprintSeed::load_or_create(directory);
+  if (!seed) fail("cannot make the seed: " + seed.error().message());
+  seed_ = std::make_unique<admission::FingerprintSeed>(*seed);
+  purges_ = std::make_unique<cache::PurgeList>(*seed_);
   cache::Replay replay(index_);
   auto log = cache::log::ObjectLog::open(
       *files_,
       {.capacity_bytes = capacity_bytes,
        .segment_bytes = cache::log::ObjectLog::segment_bytes_for(capacity_bytes),
-       .seed_id = kSeed.id()},
+       .seed_id = seed_->id()},
       [&replay](const admission::Fingerprint& key, cache::log::RecordKind kind,
                 const cache::log::Location& at) { replay.add(key, kind, at); },
       [&replay](std::uint64_t records) { replay.expect(records); });
   if (!log) fail("cannot open the log: " + log.error().message());
   replay.finish();
   log_ = std::move(*log);
-  store_ = std::make_unique<cache::DiskStore>(*log_, index_, nullptr, purges_, metrics_);
+  store_ = std::make_unique<cache::DiskStore>(*log_, index_, nullptr, *purges_, metrics_);
 }
 
 BenchDisk::~BenchDisk() = default;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "admission/fingerprint.h"
 #include "cache/disk_store.h"
 #include "cache/index.h"
 #include "cache/log/object_log.h"
@@ -12,18 +13,17 @@
 
 namespace secondsight::bench {
 
-inline const admission::FingerprintSeed kSeed{admission::FingerprintSeed::Bytes{}};
-
 /// Random bytes, the same for the same number.
 cache::ChunkPtr make_body(std::uint64_t number, std::size_t bytes);
-/// Object number n, with a head as an origin would give it.
-std::shared_ptr<cache::Object> make_object(std::uint64_t number, cache::ChunkPtr body);
+/// Object number n, with a head as an origin would give it: http://bench.example/objects/N.
+std::shared_ptr<cache::Object> make_object(std::uint64_t number, cache::ChunkPtr body,
+                                           const admission::FingerprintSeed& seed);
 /// What an origin sent and a cache has to keep: key, head and body.
 std::uint64_t payload_bytes(const cache::Object& object) noexcept;
-cache::CacheKey key_of(std::uint64_t number);
+cache::CacheKey key_of(std::uint64_t number, const admission::FingerprintSeed& seed);
 
-/// A disk cache without a proxy: log, index, and what writes to them. Ends the program with a
-/// message when the disk fails.
+/// A disk cache without a proxy: log, index, and what writes to them. A proxy can be started on its
+/// directory afterwards. Ends the program with a message when the disk fails.
 class BenchDisk {
  public:
   BenchDisk(const std::string& directory, std::uint64_t capacity_bytes);
@@ -36,12 +36,14 @@ class BenchDisk {
   void close();
 
   cache::Index& index() noexcept { return index_; }
+  const admission::FingerprintSeed& seed() const noexcept { return *seed_; }
   const cache::log::ObjectLog& log() const noexcept { return *log_; }
 
  private:
   Metrics metrics_;
   cache::Index index_;
-  cache::PurgeList purges_{kSeed};
+  std::unique_ptr<admission::FingerprintSeed> seed_;
+  std::unique_ptr<cache::PurgeList> purges_;
   std::unique_ptr<cache::log::PosixFileSystem> files_;
   std::unique_ptr<cache::log::ObjectLog> log_;
   std::unique_ptr<cache::DiskStore> store_;

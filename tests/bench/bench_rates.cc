@@ -80,12 +80,6 @@ Round measure_round(const std::string& directory, std::size_t size, unsigned num
   const std::uint64_t count = kRoundBytes / size;
   std::vector<cache::ChunkPtr> bodies;
   for (std::size_t i = 0; i < kBodies; ++i) bodies.push_back(make_body(i, size));
-  std::vector<std::shared_ptr<cache::Object>> objects;
-  std::uint64_t payload = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    objects.push_back(make_object(i, bodies[i % kBodies]));
-    payload += payload_bytes(*objects.back());
-  }
   std::vector<std::uint64_t> order(count);
   std::iota(order.begin(), order.end(), std::uint64_t{0});
   std::shuffle(order.begin(), order.end(), std::mt19937_64(number));
@@ -93,6 +87,12 @@ Round measure_round(const std::string& directory, std::size_t size, unsigned num
   const std::uint64_t capacity = 2 * kRoundBytes;
   RawFile raw(directory + "/raw", kRoundBytes, cache::log::ObjectLog::segment_bytes_for(capacity));
   BenchDisk disk(directory + "/log", capacity);
+  std::vector<std::shared_ptr<cache::Object>> objects;
+  std::uint64_t payload = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    objects.push_back(make_object(i, bodies[i % kBodies], disk.seed()));
+    payload += payload_bytes(*objects.back());
+  }
   Round round;
   const auto append_raw = [&] {
     const Stopwatch watch;

@@ -35,7 +35,7 @@ double lookup_nanoseconds(BenchDisk& disk, std::uint64_t first, std::uint64_t co
   std::mt19937_64 random(first + count);
   std::vector<admission::Fingerprint> keys;
   for (std::uint64_t i = 0; i < kLookups; ++i)
-    keys.push_back(key_of(first + random() % count).fingerprint());
+    keys.push_back(key_of(first + random() % count, disk.seed()).fingerprint());
   std::uint64_t found = 0;
   const auto began = nanoseconds_now();
   for (const auto& key : keys) found += disk.index().find(key) ? 1U : 0U;
@@ -51,7 +51,8 @@ Start start(const std::string& directory, std::uint64_t capacity_bytes, std::uin
   const auto began = nanoseconds_now();
   BenchDisk disk(directory, capacity_bytes);
   std::vector<std::byte> body;
-  if (!disk.get(key_of(count - 1), body)) fail("the last object is not there after a restart");
+  if (!disk.get(key_of(count - 1, disk.seed()), body))
+    fail("the last object is not there after a restart");
   Start start;
   start.seconds = seconds_since(began);
   if (disk.index().objects() != count) fail("objects are missing after a restart");
@@ -83,14 +84,14 @@ Start start_alone(const std::string& directory, std::uint64_t capacity_bytes, st
   return found;
 }
 
-boost::json::object measure(const std::string& directory, std::uint64_t count) {
+boost::json::object measure(const std::string& directory, std::uint64_t count, bool keeps) {
   std::filesystem::create_directory(directory);
   const std::uint64_t capacity = std::max<std::uint64_t>(count * kBytesPerObject, 64_MiB);
   const auto body = make_body(1, kBodyBytes);
   auto disk = std::make_unique<BenchDisk>(directory, capacity);
   double slowest_insert = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const auto object = make_object(i, body);
+    const auto object = make_object(i, body, disk->seed());
     const auto began = nanoseconds_now();
     disk->put(*object);
     slowest_insert = std::max(slowest_insert, seconds_since(began));
@@ -104,10 +105,10 @@ boost::json::object measure(const std::string& directory, std::uint64_t count) {
   // Some more, and gone without a word, as kill -9 leaves it.
   disk = std::make_unique<BenchDisk>(directory, capacity);
   const std::uint64_t more = count / 100;
-  for (std::uint64_t i = 0; i < more; ++i) disk->put(*make_object(count + i, body));
+  for (std::uint64_t i = 0; i < more; ++i) disk->put(*make_object(count + i, body, disk->seed()));
   disk.reset();
   const Start unclean = start_alone(directory, capacity, count + more);
-  std::filesystem::remove_all(directory);
+  if (!keeps) std::filesystem::remove_all(directory);
 
   std::cout << std::setw(10) << count << std::fixed << std::setprecision(1) << std::setw(9)
             << grown_bytes << std::setw(9) << clean.index_bytes << std::setw(9)
@@ -129,14 +130,15 @@ boost::json::object measure(const std::string& directory, std::uint64_t count) {
 }  // namespace
 
 boost::json::object measure_scale(const std::string& directory,
-                                  const std::vector<std::uint64_t>& counts) {
+                                  const std::vector<std::uint64_t>& counts, bool keeps_last) {
   std::cout << "\nScale. Index: bytes an object as it grew, and after a restart; resident: of the "
                "whole store.\nStart: seconds to the first object read, after a clean stop and "
                "after kill -9. Look-ups: ns.\n"
             << "   objects    grown    index resident    clean  kill -9      hit     miss  "
                "slowest put ms\n";
   boost::json::array rows;
-  for (const std::uint64_t count : counts) rows.push_back(measure(directory, count));
+  for (const std::uint64_t count : counts)
+    rows.push_back(measure(directory, count, keeps_last && count == counts.back()));
   return {{"body_bytes", kBodyBytes}, {"rows", std::move(rows)}};
 }
 

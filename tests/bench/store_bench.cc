@@ -22,8 +22,10 @@ int main(int argc, char** argv) {
                       "made, used and removed; on the disk to be measured")(
       "objects", options::value(&objects_max)->default_value(10'000'000),
       "the most objects to go up to")("rounds", options::value(&rounds)->default_value(3),
-                                      "of each rate")(
-      "json", options::value(&json), "where the figures go as JSON")("help", "print this");
+                                      "of each rate")("json", options::value(&json),
+                                                      "where the figures go as JSON")(
+      "keep", "leave the directory with the most objects there: a proxy can be started on it")(
+      "help", "print this");
   options::variables_map given;
   try {
     options::store(options::parse_command_line(argc, argv, known), given);
@@ -38,11 +40,11 @@ int main(int argc, char** argv) {
   if (std::filesystem::exists(directory)) fail(directory + " is there already");
 
   boost::json::object figures;
-  figures["rates"] = secondsight::bench::measure_rates(directory, rounds);
+  if (rounds > 0) figures["rates"] = secondsight::bench::measure_rates(directory, rounds);
   std::vector<std::uint64_t> counts;
   for (std::uint64_t count = 100'000; count < objects_max; count *= 10) counts.push_back(count);
   counts.push_back(objects_max);
-  figures["scale"] = secondsight::bench::measure_scale(directory, counts);
+  figures["scale"] = secondsight::bench::measure_scale(directory, counts, given.count("keep") > 0);
   if (!json.empty()) std::ofstream(json) << boost::json::serialize(figures) << '\n';
   return 0;
 }

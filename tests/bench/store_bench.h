@@ -10,8 +10,8 @@ namespace secondsight::bench {
 /// Appends and reads of objects of several sizes, against plain pwrite and pread of the same sizes.
 boost::json::object measure_rates(const std::string& directory, unsigned rounds);
 
-/// Memory and restart time against the number of objects.
+/// Memory and restart time against the number of objects. `keeps_last`: leaves the last directory.
 boost::json::object measure_scale(const std::string& directory,
-                                  const std::vector<std::uint64_t>& counts);
+                                  const std::vector<std::uint64_t>& counts, bool keeps_last);
 
 }  // namespace secondsight::bench

@@ -245,6 +245,60 @@ TEST(PurgeList, ForgetsWhatConcernsNothingAnyMore) {
   EXPECT_TRUE(list.judge(prefix.sequence, kKey, &fields).is_clear());
 }
 
+/// A disk may be opened late: what it remembers is older than all that this process purged.
+TEST(PurgeList, WhatIsRecoveredConcernsTheDiskAlone) {
+  const auto record_of = [](Purge purge) { return PurgeList(kSeed).add(purge, kNoon).record; };
+  const auto tag = record_of({PurgeScope::Tag, PurgeKind::Hard, "a"});
+  const auto fields = tagged("a");
+  PurgeList list(kSeed);
+  const auto seen = list.sequence();
+  list.recover(tag, at(5, 40));
+  EXPECT_TRUE(list.judge(seen, kKey, &fields).is_clear()) << "memory is younger";
+  EXPECT_TRUE(list.judge(at(5, 32), kKey, &fields).is_purged);
+  list.recover(tag, at(4, 40));
+  EXPECT_TRUE(list.judge(at(5, 32), kKey, &fields).is_purged) << "the later counts";
+
+  const auto pending = list.add({PurgeScope::Tag, PurgeKind::Hard, "a"}, kNoon);
+  const auto other = list.add({PurgeScope::Tag, PurgeKind::Hard, "b"}, kNoon);
+  list.recover(tag, at(6, 40));
+  list.recover(record_of({PurgeScope::Everything, PurgeKind::Hard}), at(6, 80));
+  EXPECT_TRUE(list.judge(at(9, 40), kKey, &fields).is_purged) << "not written yet";
+  EXPECT_TRUE(list.judge(seen, kKey, &fields).is_purged);
+  const auto tagged_b = tagged("b");
+  EXPECT_TRUE(list.judge(at(9, 40), kKey, &tagged_b).is_purged);
+  list.note_written(pending, at(7, 40));
+  list.note_written(other, at(7, 80));
+  EXPECT_TRUE(list.judge(at(7, 32), kKey, &fields).is_purged);
+  EXPECT_TRUE(list.judge(at(7, 48), kKey, &fields).is_clear());
+  EXPECT_TRUE(list.judge(at(6, 72), kKey, nullptr).is_purged) << "everything";
+  EXPECT_TRUE(list.judge(at(6, 88), kKey, nullptr).is_clear());
+}
+
+TEST(PurgeList, WhereTheLogWasEmptiedNothingIsOlder) {
+  PurgeList list(kSeed);
+  const auto seen = list.sequence();
+  const auto stamp = list.add({PurgeScope::Url, PurgeKind::Hard, kKey}, kNoon);
+  EXPECT_TRUE(list.judge(at(9, 40), kKey, nullptr).is_purged);
+  list.note_log_emptied();
+  EXPECT_TRUE(list.judge(at(9, 40), kKey, nullptr).is_clear());
+  EXPECT_TRUE(list.judge(seen, kKey, nullptr).is_purged) << "in memory it still is";
+  list.note_written(stamp, at(9, 80));
+  EXPECT_TRUE(list.judge(at(9, 40), kKey, nullptr).is_clear()) << "its record is only a word";
+}
+
+/// Recovered ones have no order but that of their places.
+TEST(PurgeList, AStartWithTooManyFoldsTheOlderHalf) {
+  PurgeList source(kSeed);
+  PurgeList list(kSeed, 8);
+  for (std::uint32_t i = 0; i < 9; ++i) {
+    const Purge purge{PurgeScope::Url, PurgeKind::Hard, std::to_string(i)};
+    list.recover(source.add(purge, kNoon).record, at(1, 80 * i));
+  }
+  EXPECT_EQ(list.folds(), 1U);
+  EXPECT_TRUE(list.judge(at(1, 0), kKey, nullptr).is_purged);
+  EXPECT_TRUE(list.judge(at(1, 80 * 5), kKey, nullptr).is_clear());
+}
+
 TEST(PurgeList, RecordsHaveGoldenFingerprints) {
   PurgeList list(kSeed);
   const auto record = [&](Purge purge) {

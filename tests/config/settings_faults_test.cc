@@ -86,6 +86,25 @@ TEST(SettingsFaults, WrongTypes) {
   });
 }
 
+TEST(SettingsFaults, WhoMayPurge) {
+  expect_faults({
+      {"purge.alow = []", R"(1:7: unknown key "alow" in [purge]; did you mean "allow"?)"},
+      {"purge.allow = true",
+       R"(1:15: [purge] allow must be an address or a range, such as "127.0.0.1" or "10.0.0.0/8", or a list of them, not true or false)"},
+      {"purge.allow = [\"::1\", 1]",
+       "1:23: [purge] allow must list strings only, not a whole number"},
+      {"purge.allow = \"localhost\"",
+       R"(1:15: [purge] allow "localhost" is not an address; write an address or a range, such as "127.0.0.1" or "10.0.0.0/8")"},
+      {"purge.allow = \"10.0.0.1/8\"",
+       R"(1:15: [purge] allow "10.0.0.1/8" has bits behind its prefix; that range is 10.0.0.0/8; write an address or a range, such as "127.0.0.1" or "10.0.0.0/8")"},
+      {"purge.allow = [\"10.0.0.0/8\", \"::ffff:10.0.0.0/104\"]",
+       "1:30: [purge] allow names 10.0.0.0/8 twice; leave one of them out"},
+  });
+  EXPECT_EQ(
+      faults_of("origin.url = \"http://a\"\n[purge]\nallow = [\n\"x\",\n\"::1\",\n\"y\"]\n").size(),
+      2U);
+}
+
 TEST(SettingsFaults, OutOfRange) {
   expect_faults({
       {"proxy.workers = -1", "1:17: [proxy] workers must be between 0 and 256, not -1"},
@@ -114,6 +133,8 @@ TEST(SettingsFaults, OutOfRange) {
        "1:14: [cache] disk must be 0 (memory only) or between 1 MiB and 1 PiB, not -1"},
       {"cache.memory = 1048575",
        "1:16: [cache] memory must be 0 (no memory tier) or between 1 MiB and 1 PiB, not 1048575"},
+      {"cache.scrub = \"63KiB\"",
+       R"(1:15: [cache] scrub must be 0 (not at all) or between 64 KiB and 1 PiB, not "63KiB")"},
       {"cache.max_object = 0", "1:20: [cache] max_object must be between 1 B and 1 PiB, not 0"},
       {"proxy.header_timeout = \"0\"",
        R"(1:24: [proxy] header_timeout must be between 1ms and 24h, not "0")"},

@@ -31,6 +31,7 @@ drop_params = ["utm_*", "fbclid"]
 key_headers = "X-Tenant"
 key_cookies = "lang"
 stale_if_error = "2h"
+scrub = "1MiB"
 [[site]]
 host = "*"
 keep_params = "page"

@@ -20,6 +20,18 @@ TEST(SettingsReport, SaysWhatTheFilterCosts) {
   EXPECT_THAT(report, HasSubstr("10 GiB in /var/cache/secondsight, segments of 160 MiB"));
 }
 
+TEST(SettingsReport, SaysHowLongAScrubTakes) {
+  Settings settings;
+  EXPECT_THAT(describe(settings), HasSubstr("scrub      off\n"));
+  settings.cache.scrub_bytes = 20U << 20;
+  EXPECT_THAT(describe(settings),
+              HasSubstr("scrub      20 MiB a second: a full disk takes 8m32s\n"));
+  settings.cache.disk_bytes = 1U << 20;
+  EXPECT_THAT(describe(settings), HasSubstr("a full disk takes 1s\n"));
+  settings.cache.disk_bytes = 0;
+  EXPECT_THAT(describe(settings), HasSubstr("scrub      off\n"));
+}
+
 TEST(SettingsReport, SaysTheRulesOfSitesInWords) {
   Settings settings;
   settings.cache.stale_if_error = std::chrono::minutes{90};

@@ -71,16 +71,6 @@ class CommandLine(Scenario):
                                cache={"directory": self.path()})
         self.assertIn("in use", message)
 
-    def test_the_folder_of_another_proxy_is_1_and_named(self):
-        self.proxy("http://127.0.0.1:9")
-        message = self.refused("second.toml")
-        self.assertIn(self.path("cache"), message)
-        self.assertIn("another process uses it", message)
-
-    def test_a_folder_that_is_none_is_1_and_named(self):
-        no_folder = self.file("file", "")
-        self.assertIn(no_folder, self.refused("no_folder.toml", cache={"directory": no_folder}))
-
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

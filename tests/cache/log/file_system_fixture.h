@@ -6,11 +6,16 @@
 
 #include "cache/log/posix_file_system.h"
 #include "tests/cache/log/log_fixture.h"
+#include "tests/support/faulty_system_calls.h"
 #include "tests/support/sim_file_system.h"
 
 namespace secondsight::test {
 
-enum class Backend : std::uint8_t { Simulated, Posix };
+enum class Backend : std::uint8_t {
+  Simulated,
+  Posix,
+  PosixTroubled,  // its calls are interrupted, and read and write a little at a time
+};
 
 /// Runs a test on the simulated and on the real file system.
 class OnEveryFileSystem : public ::testing::TestWithParam<Backend> {
@@ -20,29 +25,44 @@ class OnEveryFileSystem : public ::testing::TestWithParam<Backend> {
       simulated_ = std::make_unique<SimFileSystem>(1);
       files_ = simulated_.get();
     } else {
-      auto opened = cache::log::PosixFileSystem::open_directory(directory_.path());
-      ASSERT_TRUE(opened) << opened.error().message();
-      posix_ = std::move(*opened);
+      auto& calls = GetParam() == Backend::Posix ? cache::log::SystemCalls::of_kernel() : troubled_;
+      posix_ = std::make_unique<cache::log::PosixFileSystem>(directory_.path(), calls);
+      const auto attached = posix_->attach();
+      ASSERT_TRUE(attached) << attached.error().message();
       files_ = posix_.get();
     }
+  }
+  void TearDown() override {
+    const bool is_troubled = GetParam() == Backend::PosixTroubled;
+    EXPECT_EQ(troubled_.interruptions() > 0, is_troubled);
   }
   cache::log::FileSystem& files() { return *files_; }
 
  private:
   TemporaryDirectory directory_;
+  FaultySystemCalls troubled_{FaultySystemCalls::Pace::Troubled};
   std::unique_ptr<SimFileSystem> simulated_;
   std::unique_ptr<cache::log::PosixFileSystem> posix_;
   cache::log::FileSystem* files_ = nullptr;
 };
 
 inline std::string backend_name(const ::testing::TestParamInfo<Backend>& info) {
-  return info.param == Backend::Simulated ? "Simulated" : "Posix";
+  switch (info.param) {
+    case Backend::Simulated:
+      return "Simulated";
+    case Backend::Posix:
+      return "Posix";
+    case Backend::PosixTroubled:
+      break;
+  }
+  return "PosixTroubled";
 }
 
-#define INSTANTIATE_ON_EVERY_FILE_SYSTEM(suite)                                       \
-  INSTANTIATE_TEST_SUITE_P(All, suite,                                                \
-                           ::testing::Values(::secondsight::test::Backend::Simulated, \
-                                             ::secondsight::test::Backend::Posix),    \
+#define INSTANTIATE_ON_EVERY_FILE_SYSTEM(suite)                                            \
+  INSTANTIATE_TEST_SUITE_P(All, suite,                                                     \
+                           ::testing::Values(::secondsight::test::Backend::Simulated,      \
+                                             ::secondsight::test::Backend::Posix,          \
+                                             ::secondsight::test::Backend::PosixTroubled), \
                            ::secondsight::test::backend_name)
 
 }  // namespace secondsight::test

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cache/log/object_log.h"
+#include "cache/log/segment.h"
 #include "cache/log/segment_format.h"
 #include "tests/cache/log/log_fixture.h"
 #include "tests/support/sim_file_system.h"
@@ -452,7 +453,7 @@ TEST(ObjectLogFaults, APurgeOutlivesWhatIsOlderThanItselfThroughAnyPowerCut) {
       fill(2);
       ASSERT_TRUE(log->append(TestRecord(50, 1, 0, RecordKind::Purge).view, index.reclaimer()));
       ASSERT_TRUE(log->sync());
-      while (log->oldest_segment() < 3) fill(log->oldest_segment() + kSegments);
+      while (log->segments()->next_after(0) < 3) fill(log->segments()->next_after(0) + kSegments);
     }
     disk.power_cycle();
     bool has_old = false;

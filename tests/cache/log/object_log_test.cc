@@ -394,9 +394,9 @@ TEST(ObjectLogSizes, SegmentsAreASixtyFourthOrFewAndNotTiny) {
     std::uint64_t capacity, segment;
   };
   for (const Case& c :
-       {Case{0, 256_KiB}, Case{1_MiB, 256_KiB}, Case{4_MiB, 256_KiB}, Case{8_MiB, 512_KiB},
-        Case{16_MiB, 1_MiB}, Case{2'030'000, 249'856}, Case{64_MiB, 1_MiB}, Case{128_MiB, 2_MiB},
-        Case{10_GiB, 160_MiB}, Case{100_GiB, 256_MiB},
+       {Case{0, 256_KiB}, Case{1_MiB, 256_KiB}, Case{1_MiB - 16_KiB, 252_KiB}, Case{4_MiB, 256_KiB},
+        Case{8_MiB, 512_KiB}, Case{16_MiB, 1_MiB}, Case{2'030'000, 249'856}, Case{64_MiB, 1_MiB},
+        Case{128_MiB, 2_MiB}, Case{10_GiB, 160_MiB}, Case{100_GiB, 256_MiB},
         Case{1_GiB + 1'000'000, (1_GiB + 1'000'000) / 64 / 4'096 * 4'096}})
     EXPECT_EQ(ObjectLog::segment_bytes_for(c.capacity), c.segment) << c.capacity;
 }

@@ -65,6 +65,8 @@ Cache::Cache(const CacheSettings& settings, admission::AdmissionPolicy& policy,
     : settings_(settings),
       policy_(policy),
       seed_(seed),
+      purges_(seed_),
+      sweep_(purges_),
       unreadable_(metrics.counter("secondsight_unreadable_objects_total",
                                   "Stored objects dropped because a read failed or a checksum "
                                   "did not match.")) {
@@ -91,8 +93,9 @@ Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::F
                  .seed_id = seed.id()});
     if (!log) return log.error();
     cache->log_ = std::move(*log);
-    cache->writer_ = std::make_unique<StoreWriter>(
-        *cache->log_, cache->index_, cache->memory_.get(), settings.write_queue, metrics);
+    cache->writer_ =
+        std::make_unique<StoreWriter>(*cache->log_, cache->index_, cache->memory_.get(),
+                                      cache->purges_, settings.write_queue, metrics);
     if (settings.scrub_bytes > 0) {
       cache->scrubber_ =
           std::make_unique<Scrubber>(*cache->log_, cache->index_, cache->memory_.get(), metrics);
@@ -121,16 +124,56 @@ void Cache::try_disk_again() noexcept {
 
 ObjectPtr Cache::find_in_memory(const CacheKey& key) noexcept {
   if (memory_) {
-    if (ObjectPtr object = memory_->find(key)) return object;
+    if (ObjectPtr object = judged(memory_->find(key))) return object;
   }
-  return writer_ ? writer_->find_pending(key) : nullptr;
+  return writer_ ? unless_purged(writer_->find_pending(key)) : nullptr;
+}
+
+/// What it is now; null: it was purged.
+ObjectPtr Cache::as_purged(const ObjectPtr& object) const {
+  if (!object) return nullptr;
+  const std::uint64_t now = purges_.sequence();
+  const std::uint64_t seen = object->purges_seen.load(std::memory_order_relaxed);
+  if (seen >= now) return object;
+  const auto verdict = purges_.judge(seen, object->key.text(), &object->head->fields);
+  if (verdict.is_purged) return nullptr;
+  if (!verdict.stale_since || object->is_vary_marker) {
+    object->purges_seen.store(now, std::memory_order_relaxed);
+    return object;
+  }
+  auto stale =
+      std::make_shared<Object>(object->key, stale_head(*object->head, *verdict.stale_since),
+                               object->body, object->body_bytes);
+  stale->on_disk.store(object->on_disk.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  stale->purges_seen.store(now, std::memory_order_relaxed);
+  return stale;
+}
+
+/// What the memory tier has in its place now.
+ObjectPtr Cache::judged(ObjectPtr object) {
+  for (;;) {
+    const ObjectPtr now = as_purged(object);
+    if (now == object) return object;
+    if (!now) {
+      memory_->erase(object);
+      return nullptr;
+    }
+    ObjectPtr standing = memory_->replace(object, now);
+    if (!standing || standing == now) return now;
+    object = std::move(standing);  // it was replaced meanwhile
+  }
+}
+
+/// Of what waits for the disk. What was made stale there will not be written.
+ObjectPtr Cache::unless_purged(ObjectPtr pending) const {
+  return as_purged(pending) == pending ? pending : nullptr;
 }
 
 Places Cache::look(const CacheKey& key) const {
   Places places;
-  if (memory_) places.in_memory = memory_->peek(key);
+  if (memory_) places.in_memory = as_purged(memory_->peek(key));
   if (writer_) {
-    places.in_queue = writer_->find_pending(key);
+    places.in_queue = unless_purged(writer_->find_pending(key));
     places.is_on_its_way = writer_->is_on_its_way(key);
   }
   places.on_disk = find_on_disk(key);
@@ -138,11 +181,12 @@ Places Cache::look(const CacheKey& key) const {
 }
 
 ObjectPtr Cache::look_for_part(const CacheKey& key) const {
-  return memory_ ? memory_->peek(partial_key(key, seed_)) : nullptr;
+  return memory_ ? as_purged(memory_->peek(partial_key(key, seed_))) : nullptr;
 }
 
 Result<DiskObject> Cache::open_object(const CacheKey& key, const Index::Entry& entry,
                                       log::ReadMode mode) {
+  const std::uint64_t purges_seen = purges_.sequence();
   auto reader = log_->open_object(entry.location, mode);
   if (!reader) {
     if (reader.error() != boost::system::errc::resource_unavailable_try_again)
@@ -152,15 +196,25 @@ Result<DiskObject> Cache::open_object(const CacheKey& key, const Index::Entry& e
   const log::RecordHead& record = (*reader)->head();
   if (record.key != key.text()) return gone();  // another key with this fingerprint: a plain miss
   DiskObject object;
-  object.head = writer_->find_refreshed(key, entry);
-  if (!object.head) object.head = read_head(record);
+  const auto refreshed = writer_->find_refreshed(key, entry);
+  object.head = refreshed.head ? refreshed.head : read_head(record);
   if (!object.head) {
     const auto error = make_error_code(boost::system::errc::bad_message);
     note_unreadable(key, entry, error);
     return error;
   }
-  object.body_bytes = record.body_bytes;
   object.is_vary_marker = record.kind == log::RecordKind::VaryMarker;
+  const auto* const fields = &object.head->fields;
+  const auto verdict = refreshed.head ? purges_.judge(refreshed.purges_seen, key.text(), fields)
+                                      : purges_.judge(entry.location, key.text(), fields);
+  if (verdict.is_purged) {
+    index_.erase_at(key.fingerprint(), entry.location);
+    return gone();
+  }
+  if (verdict.stale_since && !object.is_vary_marker)
+    object.head = stale_head(*object.head, *verdict.stale_since);
+  object.purges_seen = purges_seen;
+  object.body_bytes = record.body_bytes;
   object.entry = entry;
   object.body = std::move(*reader);
   return object;
@@ -210,6 +264,7 @@ Detail Cache::judge(admission::Verdict verdict, const CacheKey& key,
 }
 
 bool Cache::promote(const ObjectPtr& object) {
+  if (object->head->facts.stale_since) return false;  // its record could not say so
   if (!writer_ || object->on_disk.exchange(true, std::memory_order_relaxed)) return false;
   if (policy_.sight(object->key.fingerprint()) == admission::Verdict::Never) return false;
   const Detail refusal = hand_over(object);
@@ -219,7 +274,7 @@ bool Cache::promote(const ObjectPtr& object) {
 
 bool Cache::would_promote(const Object& object) const noexcept {
   return writer_ && !object.on_disk.load(std::memory_order_relaxed) &&
-         peek(object.key) != admission::Verdict::Never &&
+         !object.head->facts.stale_since && peek(object.key) != admission::Verdict::Never &&
          object.body_bytes <= stored_body_bytes_max();
 }
 
@@ -234,7 +289,7 @@ bool Cache::has_newer(const CacheKey& key, const ObjectHead& head) noexcept {
 
 ObjectPtr Cache::find_part(const CacheKey& key) noexcept {
   if (!keeps_parts_.load(std::memory_order_relaxed)) return nullptr;
-  return memory_ ? memory_->find(partial_key(key, seed_)) : nullptr;
+  return memory_ ? judged(memory_->find(partial_key(key, seed_))) : nullptr;
 }
 
 ObjectPtr Cache::keep_part(const CacheKey& key, const ObjectPtr& part) {
@@ -243,6 +298,9 @@ ObjectPtr Cache::keep_part(const CacheKey& key, const ObjectPtr& part) {
   if (const ObjectPtr older = find_part(key)) {
     if (ObjectPtr both = combined(*older, *part);
         both && both->memory_bytes() <= memory_->object_bytes_max()) {
+      both->purges_seen.store(std::min(older->purges_seen.load(std::memory_order_relaxed),
+                                       part->purges_seen.load(std::memory_order_relaxed)),
+                              std::memory_order_relaxed);
       kept = std::move(both);
     }
   }
@@ -276,8 +334,9 @@ Detail Cache::hand_over(const ObjectPtr& object) {
 }
 
 std::shared_ptr<Fill> Cache::begin_fill(Admitted /*permission*/, const CacheKey& key,
+                                        std::uint64_t purges_seen,
                                         std::function<void()> on_progress, Detail& refusal) {
-  auto fill = writer_->begin_fill(key, std::move(on_progress), refusal);
+  auto fill = writer_->begin_fill(key, purges_seen, std::move(on_progress), refusal);
   if (!fill) count(refusal);
   return fill;
 }
@@ -286,10 +345,12 @@ std::uint64_t Cache::fill_part_bytes() const noexcept {
   return std::min<std::uint64_t>(StoreWriter::kFillPartBytes, log_->part_body_bytes_max());
 }
 
-void Cache::refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head) {
+void Cache::refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head,
+                    std::uint64_t purges_seen) {
   const ObjectPtr current = find_in_memory(old->key);
   if (current && current != old && has_newer(old->key, *head)) return;
   auto fresh = std::make_shared<Object>(old->key, std::move(head), old->body, old->body_bytes);
+  fresh->purges_seen.store(purges_seen, std::memory_order_relaxed);
   fresh->on_disk.store(old->on_disk.load(std::memory_order_relaxed), std::memory_order_relaxed);
   keep(fresh, Newcomer::SeenBefore);
   // Without a tier it was found in the queue, and has perhaps left that since.
@@ -300,14 +361,16 @@ void Cache::refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head
 }
 
 void Cache::refresh(const CacheKey& key, const Index::Entry& old, std::vector<log::PartRef> parts,
-                    std::shared_ptr<const ObjectHead> head, Seconds lifetime) {
+                    std::shared_ptr<const ObjectHead> head, Seconds lifetime,
+                    std::uint64_t purges_seen) {
   if (memory_ && lifetime < kLifetimeWorthARecord) return;
-  writer_->refresh(key, std::move(head), old, std::move(parts));
+  writer_->refresh(key, std::move(head), old, std::move(parts), purges_seen);
 }
 
 Placement Cache::place(const CacheKey& primary, ObjectPtr known, const policy::FieldBlock& request,
                        const ObjectHead& head) {
   const std::lock_guard lock(marker_mutexes_[primary.fingerprint().low % kMarkerMutexes]);
+  const std::uint64_t purges_seen = purges_.sequence();
   // What was known when the fetch began may have been replaced since, by an invalidation for one.
   if (ObjectPtr current = find_in_memory(primary); current && current->is_vary_marker)
     known = current;
@@ -344,6 +407,7 @@ Placement Cache::place(const CacheKey& primary, ObjectPtr known, const policy::F
   variants.push_back(std::move(variant));
   if (variants.size() > kVariantsMax) variants.erase(variants.begin());
   ObjectPtr marker = make_marker(primary, names, epoch, variants);
+  marker->purges_seen.store(purges_seen, std::memory_order_relaxed);
   keep(marker, Newcomer::SeenBefore);
   return {std::move(key), std::move(marker)};
 }
@@ -422,12 +486,38 @@ void Cache::invalidate(const CacheKey& primary, const ObjectPtr& known, WallTime
     if (known)
       epoch = std::max(epoch, known->head->times.response_received + WallTime::duration{1});
     const ObjectPtr fresh = make_marker(primary, marker->head->facts.vary, epoch, {});
+    fresh->purges_seen.store(purges_.sequence(), std::memory_order_relaxed);
     keep(fresh, Newcomer::SeenBefore);
     fresh->on_disk.store(true, std::memory_order_relaxed);
     if (writer_) writer_->store_for_certain(fresh);
   } else if (writer_ && (index_.find(primary.fingerprint()) || writer_->is_on_its_way(primary))) {
     writer_->remove(primary);
   }
+}
+
+void Cache::purge(std::vector<Purge> purges, WallTime now, PurgeWriter::Done done) {
+  PurgeWriter::Job job;
+  job.purges.reserve(purges.size());
+  const std::uint64_t folds = purges_.folds();
+  for (Purge& purge : purges) {
+    const PurgeStamp stamp = purges_.add(purge, now);
+    job.purges.push_back({std::move(purge), stamp, now});
+  }
+  if (purges_.folds() != folds)
+    log_line(LogLevel::Warning, "too many purges to remember: what is older than half is purged");
+  if (writer_) {
+    job.done = std::move(done);
+    return writer_->purge(std::move(job));
+  }
+  for (const PendingPurge& pending : job.purges) purges_.note_written(pending.stamp, {});
+  if (done) done({});
+}
+
+void Cache::sweep_purged(SteadyTime now) {
+  // Without a disk nothing is older than any record of a purge.
+  constexpr std::uint32_t kNoDisk = 1;
+  sweep_.step(now, memory_.get(), log_ ? log_->segments()->next_after(0) : kNoDisk,
+              [this](const ObjectPtr& object) { judged(object); });
 }
 
 std::uint64_t Cache::stored_body_bytes_max() const noexcept {

@@ -15,6 +15,8 @@
 #include "cache/log/object_log.h"
 #include "cache/memory_tier.h"
 #include "cache/object.h"
+#include "cache/purge_list.h"
+#include "cache/purge_sweep.h"
 #include "cache/scrubber.h"
 #include "cache/store_writer.h"
 #include "config/metrics.h"
@@ -29,6 +31,7 @@ struct DiskObject {
   std::uint64_t body_bytes = 0;
   bool is_vary_marker = false;
   Index::Entry entry;
+  std::uint64_t purges_seen = 0;  // as of an Object
 };
 
 /// Where the body of a stored object is.
@@ -89,7 +92,15 @@ class Cache {
   /// Starts the memory accesses that a look-up will need.
   void prefetch(const CacheKey& key) const noexcept { policy_.prefetch(key.fingerprint()); }
 
-  // --- look-up
+  // --- look-up. What was purged is not found; what was purged softly has a head that says so.
+  /// To be read before the cache is asked, and the origin: what is stored then comes with it
+  /// (Object::purges_seen), and counts as older than every later purge.
+  std::uint64_t purges() const noexcept { return purges_.sequence(); }
+  /// Whether a purge that came later than `seen` concerns what is fetched under that key. `head`:
+  /// of the response; null: not known yet.
+  bool is_purged(std::uint64_t seen, const CacheKey& key, const ObjectHead* head) const {
+    return !purges_.judge(seen, key.text(), head != nullptr ? &head->fields : nullptr).is_clear();
+  }
   /// Everywhere that a look-up would look, without counting a use.
   Places look(const CacheKey& key) const;
   /// What find_part() gives, likewise.
@@ -136,7 +147,8 @@ class Cache {
   Detail store(Admitted admitted, const ObjectPtr& object);
   /// Opens a fill for a body that does not fit in memory; null with the refusal.
   std::shared_ptr<Fill> begin_fill(Admitted admitted, const CacheKey& key,
-                                   std::function<void()> on_progress, Detail& refusal);
+                                   std::uint64_t purges_seen, std::function<void()> on_progress,
+                                   Detail& refusal);
   void append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr> pieces,
               std::uint64_t bytes) {
     writer_->append(fill, std::move(pieces), bytes);
@@ -156,10 +168,11 @@ class Cache {
 
   /// The stored response was validated: the new head goes with the old body, in memory (or the
   /// queue, where find_in_memory() found it there), unless a newer one took its place, ...
-  void refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head);
+  void refresh(const ObjectPtr& old, std::shared_ptr<const ObjectHead> head,
+               std::uint64_t purges_seen);
   /// ... and on disk, where its new lifetime is worth a small record.
   void refresh(const CacheKey& key, const Index::Entry& old, std::vector<log::PartRef> parts,
-               std::shared_ptr<const ObjectHead> head, Seconds lifetime);
+               std::shared_ptr<const ObjectHead> head, Seconds lifetime, std::uint64_t purges_seen);
   /// Where a response to `request` is kept: under the primary key, or as a variant of it. What is
   /// known of how the resource varies (`known`, may be null) grows by the fields of the response's
   /// Vary, and by this variant; kept in memory, on disk after persist_marker().
@@ -184,6 +197,12 @@ class Cache {
   /// of no variant either (`marker` null: it has none).
   void invalidate(const CacheKey& primary, const ObjectPtr& marker, WallTime now);
 
+  /// Purges: in effect for all who look from now on. `done` is told once that holds whatever
+  /// happens to this process and its machine (no error), or that the disk has not taken it (why),
+  /// which is tried again; on the writer's thread, or at once where there is no disk, whose cache
+  /// no restart revives.
+  void purge(std::vector<Purge> purges, WallTime now, PurgeWriter::Done done);
+
   /// The largest body worth keeping at all: cache.max_object, and not so much that it would push
   /// itself out of the log's ring.
   std::uint64_t stored_body_bytes_max() const noexcept;
@@ -204,8 +223,16 @@ class Cache {
     return log_ ? log_->counters() : log::LogCounters{};
   }
 
+  std::uint64_t purge_stamps() const { return purges_.stamps(); }
+  std::uint64_t purge_bytes() const { return purges_.memory_bytes(); }
+  std::uint64_t purge_folds() const noexcept { return purges_.folds(); }
+  std::uint64_t owed_purges() const noexcept { return writer_ ? writer_->owed_purges() : 0; }
+
   /// Once a second, by Maintenance.
   void try_disk_again() noexcept;
+  /// Lets go, a bit at a time, of what was purged in memory, and then of purges that concern
+  /// nothing any more. Every few milliseconds, by Maintenance.
+  void sweep_purged(SteadyTime now);
   /// Everything stored so far is in the index or was refused. For tests and shutdown.
   void drain();
   /// Writes what is queued and seals the log. No store is accepted afterwards.
@@ -215,6 +242,9 @@ class Cache {
   Cache(const CacheSettings& settings, admission::AdmissionPolicy& policy,
         const admission::FingerprintSeed& seed, Metrics& metrics);
   void count(Detail detail) noexcept;
+  ObjectPtr as_purged(const ObjectPtr& object) const;
+  ObjectPtr judged(ObjectPtr object);
+  ObjectPtr unless_purged(ObjectPtr pending) const;
   bool is_disk_open() const noexcept { return writer_ && writer_->is_open(); }
   bool may_have_unknown_marker(const CacheKey& primary) const noexcept;
   Detail judge(admission::Verdict verdict, const CacheKey& key,
@@ -224,6 +254,7 @@ class Cache {
   const CacheSettings settings_;
   admission::AdmissionPolicy& policy_;
   const admission::FingerprintSeed seed_;
+  PurgeList purges_;
   std::unique_ptr<MemoryTier> memory_;  // null: cache.memory is "0"
   Index index_;
   /// What is known of a resource is read, changed and kept again under one of these. Never held
@@ -234,6 +265,7 @@ class Cache {
   std::unique_ptr<log::ObjectLog> log_;   // null: cache.disk is "0"
   std::unique_ptr<StoreWriter> writer_;   // null likewise
   std::unique_ptr<Scrubber> scrubber_;    // null: cache.scrub is "0"
+  PurgeSweep sweep_;
   std::array<Counter*, kDetailCount> decisions_{};
   Counter& unreadable_;
 };

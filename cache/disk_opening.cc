@@ -11,9 +11,10 @@ constexpr unsigned kPauseMax = 7;  // calls of look() between two that try
 
 }  // namespace
 
-DiskOpening::DiskOpening(log::ObjectLog& log, Index& index, DiskHealth& health)
+DiskOpening::DiskOpening(log::ObjectLog& log, Index& index, PurgeList& purges, DiskHealth& health)
     : log_(log),
       index_(index),
+      purges_(purges),
       health_(health),
       is_open_(log.is_open()),
       is_usable_(log.is_open()) {}
@@ -47,10 +48,15 @@ void DiskOpening::start_over_soon(Serving serving) noexcept {
 
 DiskOpening::Found DiskOpening::open() {
   Replay replay(index_);
-  const auto opened =
-      log_.open([&replay](const admission::Fingerprint& fingerprint, log::RecordKind kind,
-                          const log::Location& at) { replay.add(fingerprint, kind, at); },
-                [&replay](std::uint64_t records) { replay.expect(records); });
+  const auto opened = log_.open(
+      [&](const admission::Fingerprint& fingerprint, log::RecordKind kind,
+          const log::Location& at) {
+        if (kind == log::RecordKind::Purge)
+          purges_.recover(fingerprint, at);  // what it concerns goes when it is found
+        else
+          replay.add(fingerprint, kind, at);
+      },
+      [&replay](std::uint64_t records) { replay.expect(records); });
   replay.finish();
   if (!opened) return fail(opened.error());
   failures_ = 0;
@@ -64,6 +70,7 @@ DiskOpening::Found DiskOpening::start_over(const log::ObjectLog::OnReclaimed& re
   if (const auto done = log_.start_over(reclaimed); !done) return fail(done.error());
   failures_ = 0;
   must_start_over_ = false;
+  purges_.note_log_emptied();
   is_usable_.store(true, std::memory_order_relaxed);
   health_.note_success();
   return Found::StartedOver;

@@ -5,6 +5,7 @@
 #include "cache/disk_health.h"
 #include "cache/index.h"
 #include "cache/log/object_log.h"
+#include "cache/purge_list.h"
 
 namespace secondsight::cache {
 
@@ -20,7 +21,7 @@ namespace secondsight::cache {
 /// One thread, but for is_open() and is_usable().
 class DiskOpening {
  public:
-  DiskOpening(log::ObjectLog& log, Index& index, DiskHealth& health);
+  DiskOpening(log::ObjectLog& log, Index& index, PurgeList& purges, DiskHealth& health);
 
   enum class Found : std::uint8_t {
     Nothing,      // new; the disk may be usable or not
@@ -49,6 +50,7 @@ class DiskOpening {
 
   log::ObjectLog& log_;
   Index& index_;
+  PurgeList& purges_;
   DiskHealth& health_;
   std::atomic<bool> is_open_;    // release in publish() after the replay, acquire in is_open()
   std::atomic<bool> is_usable_;  // relaxed: a hint

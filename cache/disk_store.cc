@@ -38,17 +38,18 @@ Pieces cut(const std::vector<ChunkPtr>& chunks, std::uint64_t first, std::uint64
   return pieces;
 }
 
-constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone", "reappended"};
+constexpr const char* kCauseWords[] = {"admitted", "refreshed", "tombstone", "reappended", "purge"};
 
 }  // namespace
 
-DiskStore::DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, Metrics& metrics)
+DiskStore::DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, PurgeList& purges,
+                     Metrics& metrics)
     : health_(metrics),
-      opening_(log, index, health_),
+      opening_(log, index, purges, health_),
       log_(log),
       index_(index),
       memory_(memory),
-      reinsertion_(log, index),
+      reinsertion_(log, index, purges),
       write_errors_(metrics.counter("secondsight_disk_write_errors_total",
                                     "Failed writes to the disk cache.")) {
   for (std::size_t i = 0; i < written_bytes_.size(); ++i) {
@@ -112,14 +113,15 @@ bool DiskStore::write_tombstone(const admission::Fingerprint& key) {
   return append(view, Cause::Tombstone).has_value();
 }
 
-bool DiskStore::sync() {
-  const auto synced = log_.sync();
-  if (synced) return true;
+Result<> DiskStore::sync() {
+  auto synced = log_.sync();
+  if (synced) return synced;
   if (opening_.is_usable()) {
     write_errors_.add();
     health_.note_failure("sync the disk cache", synced.error());
   }
-  return false;
+  failed_.store(true, std::memory_order_relaxed);  // what is owed because of it is then paid
+  return synced;
 }
 
 DiskOpening::Found DiskStore::look_after_disk() {

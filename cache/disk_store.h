@@ -14,6 +14,7 @@
 #include "cache/log/object_log.h"
 #include "cache/memory_tier.h"
 #include "cache/object.h"
+#include "cache/purge_list.h"
 #include "cache/reinsertion.h"
 #include "config/metrics.h"
 
@@ -27,10 +28,11 @@ namespace secondsight::cache {
 class DiskStore {
  public:
   /// Why bytes were written, for metrics.
-  enum class Cause : std::uint8_t { Admitted, Refreshed, Tombstone, Reappended };
+  enum class Cause : std::uint8_t { Admitted, Refreshed, Tombstone, Reappended, Purge };
 
   /// `memory` null: no tier.
-  DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, Metrics& metrics);
+  DiskStore(log::ObjectLog& log, Index& index, MemoryTier* memory, PurgeList& purges,
+            Metrics& metrics);
 
   /// The whole object: one record, or parts and a head. Empty: it could not be written.
   std::optional<Index::Entry> write(const Object& object);
@@ -41,17 +43,21 @@ class DiskStore {
   std::optional<Index::Entry> write_head(const CacheKey& key, const ObjectHead& head,
                                          std::span<const log::PartRef> parts, Cause cause);
   bool write_tombstone(const admission::Fingerprint& key);
+  Result<log::Location> write_purge(const log::RecordView& record) {
+    return append(record, Cause::Purge);
+  }
   /// DiskOpening::look(). What is given up leaves the index.
   DiskOpening::Found look_after_disk();
   DiskOpening& opening() noexcept { return opening_; }
   const DiskOpening& opening() const noexcept { return opening_; }
   DiskHealth& health() noexcept { return health_; }
   const DiskHealth& health() const noexcept { return health_; }
-  /// Makes what was written durable. False: it may be lost in a power cut.
-  bool sync();
+  /// Makes what was written durable. After an error it may be lost in a power cut.
+  Result<> sync();
   void close();
 
-  /// A write failed, and try_again() has not been called since; or the disk is not usable at all.
+  /// A write or a sync failed, and try_again() has not been called since; or the disk is not usable
+  /// at all.
   bool failed() const noexcept {
     return failed_.load(std::memory_order_relaxed) || !opening_.is_usable();
   }
@@ -71,7 +77,7 @@ class DiskStore {
   MemoryTier* memory_;
   Reinsertion reinsertion_;
   std::atomic<bool> failed_{false};        // relaxed: a hint
-  std::array<Counter*, 4> written_bytes_;  // by Cause
+  std::array<Counter*, 5> written_bytes_;  // by Cause
   Counter& write_errors_;
 };
 

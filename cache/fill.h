@@ -21,10 +21,16 @@ namespace secondsight::cache {
 /// readers still need; the writer thread notes what is on disk. All functions are thread-safe.
 class Fill {
  public:
-  Fill(CacheKey key, const log::ObjectLog& log, std::function<void()> on_progress)
-      : key_(std::move(key)), log_(log), on_progress_(std::move(on_progress)) {}
+  /// `purges_seen`: as of an Object.
+  Fill(CacheKey key, std::uint64_t purges_seen, const log::ObjectLog& log,
+       std::function<void()> on_progress)
+      : key_(std::move(key)),
+        purges_seen_(purges_seen),
+        log_(log),
+        on_progress_(std::move(on_progress)) {}
 
   const CacheKey& key() const noexcept { return key_; }
+  std::uint64_t purges_seen() const noexcept { return purges_seen_; }
   /// Handed over, not yet on disk.
   std::uint64_t waiting_bytes() const noexcept {
     return handed_bytes_.load(std::memory_order_acquire) -
@@ -56,6 +62,7 @@ class Fill {
   std::vector<log::PartRef> parts() const;
 
   const CacheKey key_;
+  const std::uint64_t purges_seen_;
   const log::ObjectLog& log_;
   const std::function<void()> on_progress_;     // on the writer's thread, without a lock held
   std::atomic<std::uint64_t> handed_bytes_{0};  // release by the flight, acquire above

@@ -103,6 +103,45 @@ class MemoryTier::Shard {
     return drop(slot);
   }
 
+  /// What is there now, and what is to be released by the caller without the lock.
+  struct Replaced {
+    ObjectPtr now;
+    std::vector<ObjectPtr> released;
+  };
+  Replaced replace(const ObjectPtr& old, ObjectPtr fresh, std::uint64_t bytes) {
+    Replaced replaced;
+    const std::lock_guard lock(mutex_);
+    const Slot slot = slot_of(old->key);
+    if (slot == kNoSlot) return replaced;
+    Node& node = nodes_[slot];
+    if (node.object != old) {
+      replaced.now = node.object;
+      return replaced;
+    }
+    queue_of(node).bytes += bytes - node.bytes;
+    node.bytes = bytes;
+    node.object = fresh;
+    replaced.now = std::move(fresh);
+    make_room(kNoSlot, replaced.released);
+    return replaced;
+  }
+
+  ObjectPtr erase(const ObjectPtr& object) noexcept {
+    const std::lock_guard lock(mutex_);
+    const Slot slot = slot_of(object->key);
+    if (slot == kNoSlot || nodes_[slot].object != object) return nullptr;
+    slots_.erase(object->key.fingerprint());
+    return drop(slot);
+  }
+
+  /// False: there are no more slots.
+  bool walk(std::size_t& slot, std::size_t slots, std::vector<ObjectPtr>& objects) const {
+    const std::lock_guard lock(mutex_);
+    for (; slots > 0 && slot < nodes_.size(); ++slot, --slots)
+      if (nodes_[slot].object) objects.push_back(nodes_[slot].object);
+    return slot < nodes_.size();
+  }
+
   void note_not_on_disk(const admission::Fingerprint& fingerprint) noexcept {
     const std::lock_guard lock(mutex_);
     const auto entry = slots_.find(fingerprint);
@@ -264,6 +303,24 @@ void MemoryTier::insert(ObjectPtr object, Newcomer newcomer) {
 
 void MemoryTier::erase(const CacheKey& key) noexcept {
   shard_of(key.fingerprint()).erase(key);
+}
+
+ObjectPtr MemoryTier::replace(const ObjectPtr& old, ObjectPtr fresh) {
+  const std::uint64_t bytes = fresh->memory_bytes();
+  return shard_of(old->key.fingerprint()).replace(old, std::move(fresh), bytes).now;
+}
+
+void MemoryTier::erase(const ObjectPtr& object) noexcept {
+  shard_of(object->key.fingerprint()).erase(object);
+}
+
+bool MemoryTier::walk(Walk& walk, std::size_t slots, std::vector<ObjectPtr>& objects) const {
+  if (walk.shard == shard_count_) return false;
+  if (!shards_[walk.shard].walk(walk.slot, slots, objects)) {
+    ++walk.shard;
+    walk.slot = 0;
+  }
+  return walk.shard < shard_count_;
 }
 
 void MemoryTier::note_not_on_disk(const admission::Fingerprint& fingerprint) noexcept {

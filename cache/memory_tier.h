@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "cache/object.h"
 
@@ -33,6 +34,20 @@ class MemoryTier {
   /// much is done: what had the key goes, for it is out of date.
   void insert(ObjectPtr, Newcomer);
   void erase(const CacheKey&) noexcept;
+  /// Puts `fresh`, of the same key, in the place of `old`, if that is what is there. What is there
+  /// then; null: neither.
+  ObjectPtr replace(const ObjectPtr& old, ObjectPtr fresh);
+  /// Only if that is what is there.
+  void erase(const ObjectPtr&) noexcept;
+
+  /// How far a walk over all objects has come.
+  struct Walk {
+    std::size_t shard = 0;
+    std::size_t slot = 0;
+  };
+  /// Adds what is in the next few slots of a walk to `objects`; false: the walk is over. Whatever
+  /// is there from its beginning to its end is met once.
+  bool walk(Walk& walk, std::size_t slots, std::vector<ObjectPtr>& objects) const;
   /// The disk has let go of that object: if it is here, its next use writes it again.
   void note_not_on_disk(const admission::Fingerprint&) noexcept;
 

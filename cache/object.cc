@@ -1,5 +1,6 @@
 #include "cache/object.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace secondsight::cache {
@@ -38,6 +39,12 @@ std::uint64_t Object::memory_bytes() const noexcept {
   for (const ChunkPtr& chunk : body)
     bytes += heap_bytes(sizeof(Chunk) + kControlBlockBytes) + heap_bytes(chunk->capacity());
   return bytes;
+}
+
+std::shared_ptr<const ObjectHead> stale_head(const ObjectHead& head, WallTime stale_since) {
+  auto stale = std::make_shared<ObjectHead>(head);
+  stale->facts.stale_since = std::min(head.facts.stale_since.value_or(stale_since), stale_since);
+  return stale;
 }
 
 std::shared_ptr<Object> make_object(CacheKey key, std::shared_ptr<const ObjectHead> head,

@@ -44,12 +44,18 @@ struct Object {
   /// Whether the disk has it or the writer has taken it. Relaxed: set twice at worst means written
   /// twice.
   mutable std::atomic<bool> on_disk{false};
+  /// No purge up to this one concerns it (PurgeList::sequence()): of a response, as it was before
+  /// the origin was asked; it grows as the object is judged. Relaxed: judged again at worst.
+  mutable std::atomic<std::uint64_t> purges_seen{0};
 
   /// All it costs in RAM, allocator overhead estimated; shared heads and chunks count in full.
   /// Walks the body's chunks.
   std::uint64_t memory_bytes() const noexcept;
 };
 using ObjectPtr = std::shared_ptr<const Object>;
+
+/// A head that a purge made stale then, or earlier.
+std::shared_ptr<const ObjectHead> stale_head(const ObjectHead& head, WallTime stale_since);
 
 /// An object of these parts, body_bytes counted. Yours to change until it is shared.
 std::shared_ptr<Object> make_object(CacheKey key, std::shared_ptr<const ObjectHead> head,

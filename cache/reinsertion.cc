@@ -71,6 +71,16 @@ std::vector<Reinsertion::Candidate> Reinsertion::candidates(std::uint32_t segmen
   return all;
 }
 
+/// Its new record would stand behind the purge's, and could not say that it was made stale.
+bool Reinsertion::is_purged(const log::Location& at, const log::RecordHead& head) const {
+  if (purges_.concerns_nothing_at(at)) return false;
+  const std::size_t reason_end = head.head.find("\r\n");
+  if (reason_end == std::string::npos) return true;  // damaged: as good as purged
+  const auto fields =
+      policy::FieldBlock::from_text(std::string_view(head.head).substr(reason_end + 2));
+  return !fields || !purges_.judge(at, head.key, &*fields).is_clear();
+}
+
 Result<std::uint64_t> Reinsertion::reinsert(const Candidate& candidate, const Write& write) {
   constexpr std::uint64_t kNothing = 0;
   const auto reader = log_.open_object(candidate.entry.location, log::ReadMode::Blocking);
@@ -79,6 +89,7 @@ Result<std::uint64_t> Reinsertion::reinsert(const Candidate& candidate, const Wr
   const bool is_in_parts = head.kind == RecordKind::LargeObject;
   if (is_in_parts && (head.parts.size() != 1 || head.parts[0].record.segment != done_segment_))
     return kNothing;
+  if (is_purged(candidate.entry.location, head)) return kNothing;
   std::vector<std::byte> body(head.body_bytes);
   if (!(*reader)->read_body(0, body, log::ReadMode::Blocking)) return kNothing;
   const std::array<std::span<const std::byte>, 1> pieces{body};

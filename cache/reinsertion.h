@@ -5,6 +5,7 @@
 
 #include "cache/index.h"
 #include "cache/log/object_log.h"
+#include "cache/purge_list.h"
 
 namespace secondsight::cache {
 
@@ -22,8 +23,9 @@ class Reinsertion {
   static constexpr std::uint64_t kBudgetPercent = 10;
   using Write = std::function<Result<log::Location>(const log::RecordView&)>;
 
-  Reinsertion(log::ObjectLog& log, Index& index, std::uint64_t budget_percent = kBudgetPercent)
-      : log_(log), index_(index), budget_percent_(budget_percent) {}
+  Reinsertion(log::ObjectLog& log, Index& index, const PurgeList& purges,
+              std::uint64_t budget_percent = kBudgetPercent)
+      : log_(log), index_(index), purges_(purges), budget_percent_(budget_percent) {}
 
   void note_admitted(std::uint64_t bytes) noexcept;
   /// Before a record of that size is appended: does its work when that is due. `write` appends.
@@ -39,11 +41,13 @@ class Reinsertion {
   };
   std::uint64_t budget_bytes() const noexcept { return earned_hundredths_ / 100; }
   std::vector<Candidate> candidates(std::uint32_t segment) const;
+  bool is_purged(const log::Location& at, const log::RecordHead& head) const;
   /// Bytes written. Errors: those of the write.
   Result<std::uint64_t> reinsert(const Candidate& candidate, const Write& write);
 
   log::ObjectLog& log_;
   Index& index_;
+  const PurgeList& purges_;
   const std::uint64_t budget_percent_;
   std::uint64_t earned_hundredths_ = 0;  // of bytes; not spent yet
   std::uint32_t done_segment_ = 0;

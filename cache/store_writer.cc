@@ -4,11 +4,23 @@
 #include <utility>
 
 namespace secondsight::cache {
-StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory,
+namespace {
+
+/// So many purges are synced together at most, so that an endless row of them is told in time.
+constexpr std::size_t kPurgesInARow = 1'024;
+
+}  // namespace
+
+StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory, PurgeList& purges,
                          std::uint64_t queue_bytes_max, Metrics& metrics)
     : log_(log),
-      store_(log, index, memory, metrics),
+      store_(log, index, memory, purges, metrics),
       index_(index),
+      purges_(purges),
+      purge_writer_(
+          purges, [this](const log::RecordView& record) { return store_.write_purge(record); },
+          [this] { return sync(); },
+          [this] { store_.opening().start_over_soon(DiskOpening::Serving::GoesOn); }),
       queue_bytes_max_(queue_bytes_max),
       objects_written_(metrics.counter("secondsight_objects_written_total",
                                        "Objects made visible in the disk cache.")) {
@@ -43,7 +55,7 @@ void StoreWriter::store_for_certain(ObjectPtr marker) {
   push_locked(StoreJob{std::move(marker), true});
 }
 
-std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key,
+std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key, std::uint64_t purges_seen,
                                               std::function<void()> on_progress, Detail& refusal) {
   refusal = Detail::None;
   if (store_.failed()) {
@@ -57,7 +69,7 @@ std::shared_ptr<Fill> StoreWriter::begin_fill(const CacheKey& key,
     return nullptr;
   }
   queue_bytes_.fetch_add(kFillReserveBytes, std::memory_order_relaxed);
-  return std::make_shared<Fill>(key, log_, std::move(on_progress));
+  return std::make_shared<Fill>(key, purges_seen, log_, std::move(on_progress));
 }
 
 void StoreWriter::append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr> pieces,
@@ -80,15 +92,16 @@ void StoreWriter::abandon(const std::shared_ptr<Fill>& fill) {
 }
 
 void StoreWriter::refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head,
-                          Index::Entry old, std::vector<log::PartRef> parts) {
+                          Index::Entry old, std::vector<log::PartRef> parts,
+                          std::uint64_t purges_seen) {
   const std::uint64_t bytes = sizeof(RefreshJob) + sizeof(ObjectHead) + key.text().size() +
                               head->fields.memory_bytes() + parts.size() * sizeof(log::PartRef);
   const std::lock_guard lock(mutex_);
   if (stopping_ || queue_bytes_.load(std::memory_order_relaxed) + bytes > queue_bytes_max_) return;
   queue_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  refreshing_[key.fingerprint()] = {old.location, head};
+  refreshing_[key.fingerprint()] = {old.location, head, purges_seen};
   note_pending();
-  push_locked(RefreshJob{key, std::move(head), old, std::move(parts), bytes});
+  push_locked(RefreshJob{key, std::move(head), old, std::move(parts), bytes, purges_seen});
 }
 
 void StoreWriter::remove(const CacheKey& key) {
@@ -101,6 +114,18 @@ void StoreWriter::remove(const CacheKey& key) {
   push_locked(RemoveJob{key.fingerprint()});
 }
 
+void StoreWriter::purge(PurgeWriter::Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopping_) {
+      queue_.push_back(std::move(job));
+      arrived_.notify_one();
+      return;
+    }
+  }
+  if (job.done) job.done(make_error_code(boost::system::errc::operation_canceled));
+}
+
 ObjectPtr StoreWriter::find_pending(const CacheKey& key) const {
   if (pending_count_.load(std::memory_order_relaxed) == 0) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -109,13 +134,13 @@ ObjectPtr StoreWriter::find_pending(const CacheKey& key) const {
   return found->second;
 }
 
-std::shared_ptr<const ObjectHead> StoreWriter::find_refreshed(const CacheKey& key,
-                                                              const Index::Entry& entry) const {
-  if (pending_count_.load(std::memory_order_relaxed) == 0) return nullptr;
+StoreWriter::Refreshed StoreWriter::find_refreshed(const CacheKey& key,
+                                                   const Index::Entry& entry) const {
+  if (pending_count_.load(std::memory_order_relaxed) == 0) return {};
   const std::lock_guard lock(mutex_);
   const auto found = refreshing_.find(key.fingerprint());
-  if (found == refreshing_.end() || found->second.old != entry.location) return nullptr;
-  return found->second.head;
+  if (found == refreshing_.end() || found->second.old != entry.location) return {};
+  return found->second;
 }
 
 bool StoreWriter::is_on_its_way(const CacheKey& key) const {
@@ -170,9 +195,14 @@ void StoreWriter::push_locked(Job job) {
 void StoreWriter::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (queue_.empty()) {
+    if (must_settle_purges()) {
       lock.unlock();
-      sync_removals();
+      purge_writer_.settle();
+      lock.lock();
+    }
+    if (queue_.empty() && has_unsynced_removals()) {
+      lock.unlock();
+      static_cast<void>(sync());
       lock.lock();
     }
     arrived_.wait(lock, [this] { return stopping_ || has_new_chance_ || !queue_.empty(); });
@@ -199,7 +229,10 @@ void StoreWriter::run() {
 void StoreWriter::execute(StoreJob& job) {
   const Object& object = *job.object;
   std::optional<Index::Entry> entry;
-  if (is_wanted(job.object)) entry = store_.write(object);
+  const std::uint64_t seen = object.purges_seen.load(std::memory_order_relaxed);
+  // A marker holds no response: what it leads to is judged for itself.
+  const bool purged = !object.is_vary_marker && is_purged(seen, object.key, *object.head);
+  if (!purged && is_wanted(job.object)) entry = store_.write(object);
   if (entry && job.is_certain) unsynced_markers_.push_back(job.object);
 
   const std::lock_guard lock(mutex_);
@@ -230,6 +263,20 @@ bool StoreWriter::is_wanted(const ObjectPtr& object) const {
   return found != pending_.end() && found->second == object;
 }
 
+/// By a purge that came since the origin was asked for it. Were it written, its record would stand
+/// behind the purge's. What was only made stale is not worth a record that cannot say so.
+bool StoreWriter::is_purged(std::uint64_t purges_seen, const CacheKey& key,
+                            const ObjectHead& head) const {
+  return !purges_.judge(purges_seen, key.text(), &head.fields).is_clear();
+}
+
+/// Whether no purge follows at once that could be synced with those that wait.
+bool StoreWriter::must_settle_purges() const {
+  return purge_writer_.has_unsettled() &&
+         (queue_.empty() || !std::holds_alternative<PurgeJob>(queue_.front()) ||
+          purge_writer_.unsettled() >= kPurgesInARow);
+}
+
 void StoreWriter::execute(PartJob& job) {
   Fill& fill = *job.fill;
   if (fill.failed()) return;
@@ -241,7 +288,7 @@ void StoreWriter::execute(PartJob& job) {
 void StoreWriter::execute(CommitJob& job) {
   Fill& fill = *job.fill;
   std::optional<Index::Entry> entry;
-  if (!fill.failed())
+  if (!fill.failed() && !is_purged(fill.purges_seen(), fill.key(), *job.head))
     entry = store_.write_head(fill.key(), *job.head, fill.parts(), DiskStore::Cause::Admitted);
   if (make_visible(job.fill, entry)) {
     objects_written_.add();
@@ -271,7 +318,7 @@ void StoreWriter::execute(AbandonJob& job) {
 
 void StoreWriter::execute(RefreshJob& job) {
   std::optional<Index::Entry> entry;
-  if (is_current(job))
+  if (is_current(job) && !is_purged(job.purges_seen, job.key, *job.head))
     entry = store_.write_head(job.key, *job.head, job.parts, DiskStore::Cause::Refreshed);
   const auto& fingerprint = job.key.fingerprint();
   const std::lock_guard lock(mutex_);
@@ -291,7 +338,11 @@ bool StoreWriter::is_current(const RefreshJob& job) const {
 void StoreWriter::execute(RemoveJob& job) {
   index_.erase(job.key);
   if (!write_tombstone(job.key)) owe(job.key);
-  if (unsynced_tombstones_.size() >= kUnsyncedTombstonesMax) sync_removals();
+  if (unsynced_tombstones_.size() >= kUnsyncedTombstonesMax) static_cast<void>(sync());
+}
+
+void StoreWriter::execute(PurgeJob& job) {
+  purge_writer_.write(std::move(job));
 }
 
 bool StoreWriter::write_tombstone(const admission::Fingerprint& key) {
@@ -300,19 +351,20 @@ bool StoreWriter::write_tombstone(const admission::Fingerprint& key) {
   return true;
 }
 
-/// A sync that fails may have lost them, and no later one brings them back: they are owed again.
-void StoreWriter::sync_removals() {
-  if (unsynced_tombstones_.empty() && unsynced_markers_.empty()) return;
-  const bool is_durable = store_.sync();
+/// A sync that fails may have lost what was removed, and no later one brings it back: it is owed
+/// again.
+Result<> StoreWriter::sync() {
+  auto synced = store_.sync();
   const auto tombstones = std::exchange(unsynced_tombstones_, {});
   const auto markers = std::exchange(unsynced_markers_, {});
-  if (is_durable) return;
+  if (synced) return synced;
   for (const admission::Fingerprint& key : tombstones) owe(key);
   const std::lock_guard lock(mutex_);
   for (const ObjectPtr& marker : markers)
     if (pending_.try_emplace(marker->key.fingerprint(), marker).second)
       owed_markers_.push_back(marker);
   note_pending();
+  return synced;
 }
 
 void StoreWriter::owe(const admission::Fingerprint& key) {
@@ -332,6 +384,7 @@ void StoreWriter::write_owed() {
     unsynced_tombstones_.push_back(key);
     return true;
   });
+  purge_writer_.write_owed();
   for (ObjectPtr& marker : std::exchange(owed_markers_, {})) {
     queue_bytes_.fetch_add(marker->memory_bytes(), std::memory_order_relaxed);
     StoreJob job{std::move(marker), true};
@@ -346,6 +399,7 @@ void StoreWriter::look_after_disk() {
     case DiskOpening::Found::Replayed:
       return settle_removals();
     case DiskOpening::Found::StartedOver:
+      purge_writer_.note_given_up();
       owed_tombstones_.clear();  // there is nothing left that could come back
       unsynced_tombstones_.clear();
       store_.opening().publish();
@@ -364,7 +418,7 @@ void StoreWriter::settle_removals() {
 }
 
 void StoreWriter::execute(DrainJob& job) {
-  sync_removals();
+  if (has_unsynced_removals()) static_cast<void>(sync());
   job.done();
 }
 

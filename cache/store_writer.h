@@ -20,6 +20,8 @@
 #include "cache/log/object_log.h"
 #include "cache/memory_tier.h"
 #include "cache/object.h"
+#include "cache/purge_list.h"
+#include "cache/purge_writer.h"
 #include "config/metrics.h"
 
 namespace secondsight::cache {
@@ -46,8 +48,8 @@ class StoreWriter {
   static constexpr std::uint64_t kFillReserveBytes =
       2U << 20;  // one being gathered, one being written
 
-  StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory, std::uint64_t queue_bytes_max,
-              Metrics& metrics);
+  StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory, PurgeList& purges,
+              std::uint64_t queue_bytes_max, Metrics& metrics);
   ~StoreWriter();  // as stop()
 
   /// Takes a whole object. None: taken; else QueueFull or DiskError.
@@ -57,8 +59,8 @@ class StoreWriter {
   void store_for_certain(ObjectPtr marker);
   /// Opens a fill; null when the queue has no room for it (QueueFull) or the disk failed
   /// (DiskError).
-  std::shared_ptr<Fill> begin_fill(const CacheKey& key, std::function<void()> on_progress,
-                                   Detail& refusal);
+  std::shared_ptr<Fill> begin_fill(const CacheKey& key, std::uint64_t purges_seen,
+                                   std::function<void()> on_progress, Detail& refusal);
   /// The next part, at most kFillPartBytes and the log's part_body_bytes_max(). The caller keeps
   /// waiting_bytes() within what it reserved.
   void append(const std::shared_ptr<Fill>& fill, std::vector<ChunkPtr> pieces, std::uint64_t bytes);
@@ -67,17 +69,26 @@ class StoreWriter {
 
   /// A new head for a stored body (after a 304): a small record that points at the old body.
   /// Dropped where the queue has no room: the old head stays, and is validated again.
+  /// `purges_seen`: as of an Object.
   void refresh(const CacheKey& key, std::shared_ptr<const ObjectHead> head, Index::Entry old,
-               std::vector<log::PartRef> parts);
+               std::vector<log::PartRef> parts, std::uint64_t purges_seen);
   /// Forgets a key for good: what is in the index, in the queue and being written is not found any
   /// more; a tombstone in the log follows soon.
   void remove(const CacheKey& key);
+  /// Takes purges that are in the list already, whatever waits. Told as PurgeWriter says; after
+  /// stop() at once, with operation_canceled.
+  void purge(PurgeWriter::Job job);
+  std::size_t owed_purges() const noexcept { return purge_writer_.owed(); }
 
   /// An object that was taken and is not in the index yet. Null: none.
   ObjectPtr find_pending(const CacheKey& key) const;
-  /// The head that was taken for the record of `entry` and is not written yet. Null: none.
-  std::shared_ptr<const ObjectHead> find_refreshed(const CacheKey& key,
-                                                   const Index::Entry& entry) const;
+  struct Refreshed {
+    log::Location old;
+    std::shared_ptr<const ObjectHead> head;
+    std::uint64_t purges_seen = 0;
+  };
+  /// The head that was taken for the record of `entry` and is not written yet. Its head null: none.
+  Refreshed find_refreshed(const CacheKey& key, const Index::Entry& entry) const;
   /// Whether anything of that key is on its way to the index: an object, or a fill's last word.
   bool is_on_its_way(const CacheKey& key) const;
 
@@ -120,15 +131,17 @@ class StoreWriter {
     Index::Entry old;
     std::vector<log::PartRef> parts;
     std::uint64_t bytes;  // what it takes of the queue
+    std::uint64_t purges_seen;
   };
   struct RemoveJob {
     admission::Fingerprint key;
   };
+  using PurgeJob = PurgeWriter::Job;
   struct DrainJob {
     std::function<void()> done;
   };
-  using Job =
-      std::variant<StoreJob, PartJob, CommitJob, AbandonJob, RefreshJob, RemoveJob, DrainJob>;
+  using Job = std::variant<StoreJob, PartJob, CommitJob, AbandonJob, RefreshJob, RemoveJob,
+                           PurgeJob, DrainJob>;
 
   void run();
   void push(Job job);
@@ -140,21 +153,31 @@ class StoreWriter {
   void execute(AbandonJob&);
   void execute(RefreshJob&);
   void execute(RemoveJob&);
+  void execute(PurgeJob&);
   void execute(DrainJob&);
   bool is_current(const RefreshJob&) const;
   bool is_wanted(const ObjectPtr&) const;
+  bool is_purged(std::uint64_t purges_seen, const CacheKey&, const ObjectHead&) const;
+  bool must_settle_purges() const;  // with mutex_ held
   bool make_visible(const std::shared_ptr<Fill>&, const std::optional<Index::Entry>&);
   bool write_tombstone(const admission::Fingerprint&);
-  void sync_removals();
+  bool has_unsynced_removals() const noexcept {
+    return !unsynced_tombstones_.empty() || !unsynced_markers_.empty();
+  }
+  Result<> sync();
   void owe(const admission::Fingerprint& key);
   void write_owed();
-  bool owes() const noexcept { return !owed_tombstones_.empty() || !owed_markers_.empty(); }
+  bool owes() const noexcept {
+    return !owed_tombstones_.empty() || !owed_markers_.empty() || purge_writer_.owed() > 0;
+  }
   void look_after_disk();
   void settle_removals();
 
   log::ObjectLog& log_;
   DiskStore store_;  // writer thread only, but for what it says
   Index& index_;
+  const PurgeList& purges_;
+  PurgeWriter purge_writer_;  // writer thread only, but for owed()
   const std::uint64_t queue_bytes_max_;
 
   std::atomic<std::uint64_t> queue_bytes_{0};  // relaxed: a bound, orders nothing
@@ -167,10 +190,6 @@ class StoreWriter {
   boost::unordered_flat_map<admission::Fingerprint, std::shared_ptr<Fill>,
                             admission::FingerprintHash>
       committing_;
-  struct Refreshed {
-    log::Location old;
-    std::shared_ptr<const ObjectHead> head;
-  };
   boost::unordered_flat_map<admission::Fingerprint, Refreshed, admission::FingerprintHash>
       refreshing_;
   bool stopping_ = false;

@@ -104,6 +104,8 @@ constexpr std::array kKeys{
 
     SettingKey{"admin", "listen", [](Reader& r, Settings& s) { r.admin_listen(s.admin); }},
 
+    SettingKey{"purge", "allow", [](Reader& r, Settings& s) { r.address_ranges(s.purge.allow); }},
+
     SettingKey{"log", "level", [](Reader& r, Settings& s) { r.log_level(s.log.level); }},
     SettingKey{"log", "access",
                [](Reader& r, Settings& s) { r.path(s.log.access, "no access log"); }},

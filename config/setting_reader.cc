@@ -280,6 +280,26 @@ void SettingReader::admin_listen(AdminSettings& to) {
   to.listen = *address;
 }
 
+void SettingReader::address_ranges(std::vector<AddressRange>& to) {
+  constexpr std::string_view kExample = R"("127.0.0.1" or "10.0.0.0/8")";
+  std::vector<AddressRange> ranges;
+  const auto* list = value_.as_array();
+  if (list != nullptr && list->empty()) return to.clear();
+  const std::string expected = "an address or a range, such as " + std::string{kExample} + ",";
+  one_or_list(expected, [&](const toml::node& item, const std::string& text) {
+    const auto range = parse_address_range(text);
+    if (const auto* bad = std::get_if<BadAddressRange>(&range)) {
+      return fault(item, quoted(text) + " " + bad->reason +
+                             "; write an address or a range, such as " + std::string{kExample});
+    }
+    const auto& good = std::get<AddressRange>(range);
+    if (std::find(ranges.begin(), ranges.end(), good) != ranges.end())
+      return fault(item, "names " + to_string(good) + " twice; leave one of them out");
+    ranges.push_back(good);
+  });
+  to = std::move(ranges);
+}
+
 void SettingReader::origin_urls(std::vector<OriginUrl>& to) {
   std::vector<OriginUrl> urls;
   const std::string expected = "a URL, such as " + std::string{kOriginExample} + ",";

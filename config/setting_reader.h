@@ -79,6 +79,8 @@ class SettingReader {
   void log_level(std::string& to);
   void listen(std::vector<ListenAddress>& to);
   void admin_listen(AdminSettings& to);
+  /// One range or a list of them, which may be empty; none twice.
+  void address_ranges(std::vector<AddressRange>& to);
   void origin_urls(std::vector<OriginUrl>& to);
 
  private:

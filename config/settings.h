@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "config/address_range.h"
 #include "config/units.h"
 
 namespace secondsight {
@@ -90,6 +91,12 @@ struct AdminSettings {
   friend bool operator==(const AdminSettings&, const AdminSettings&) = default;
 };
 
+/// [purge]: who may send PURGE where clients are listened to.
+struct PurgeSettings {
+  std::vector<AddressRange> allow;  // none: PURGE is passed on as any unknown method
+  friend bool operator==(const PurgeSettings&, const PurgeSettings&) = default;
+};
+
 /// [log]
 struct LogSettings {
   std::string level = "info";  // debug, info, warning, error
@@ -120,6 +127,7 @@ struct Settings {
   CacheSettings cache;
   AdmissionSettings admission;
   AdminSettings admin;
+  PurgeSettings purge;
   LogSettings log;
   std::vector<SiteSettings> sites;
   friend bool operator==(const Settings&, const Settings&) = default;

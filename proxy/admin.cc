@@ -68,13 +68,14 @@ boost::json::object to_json(const Explanation& explanation) {
 }  // namespace
 
 struct Admin::Impl {
-  Impl(const Metrics& m, std::function<bool()> d, Explain e)
-      : metrics(m), is_draining(std::move(d)), explain(std::move(e)) {}
+  Impl(const Metrics& m, std::function<bool()> d, Explain e, Purge p)
+      : metrics(m), is_draining(std::move(d)), explain(std::move(e)), purge(std::move(p)) {}
 
   Answer answer(http::verb method, std::string_view target, std::string_view body) const {
     if (target == "/explain") {
       return method == http::verb::post ? answer_explain(body) : refuse_method("POST");
     }
+    if (target == "/purge") return refuse_method("POST");  // POST has been answered
     const bool is_health = target == "/healthz";
     if (!is_health && target != "/metrics")
       return make_answer(http::status::not_found, "not found\n");
@@ -92,6 +93,17 @@ struct Admin::Impl {
     if (const auto* refused = std::get_if<NotExplained>(&outcome))
       return make_json(http::status::bad_request, {{"error", refused->reason}});
     return make_json(http::status::ok, to_json(std::get<Explanation>(outcome)));
+  }
+
+  net::awaitable<Answer> answer_purge(const http::request<http::string_body>& request) {
+    // A page that an operator looks at can send a POST here, though not read the answer.
+    if (request.find(http::field::origin) != request.end())
+      co_return make_json(http::status::forbidden, {{"errors", {"not from a web page"}}});
+    const Purger::Answer purged = co_await purge(io, request.body());
+    Answer answer =
+        make_answer(http::int_to_status(static_cast<unsigned>(purged.status)), purged.json + "\n");
+    answer.set(http::field::content_type, "application/json");
+    co_return answer;
   }
 
   /// What is still coming of a body that is too large: closing before would reset the connection,
@@ -119,10 +131,15 @@ struct Admin::Impl {
       too_large = std::get<0>(read) == http::error::body_limit;
       if (std::get<0>(read) && !too_large) break;
       const auto& request = parser.get();
-      Answer page =
-          too_large ? make_json(http::status::payload_too_large,
-                                {{"error", "a body of more than 64 KiB"}})
-                    : answer(request.method(), std::string_view(request.target()), request.body());
+      Answer page;
+      if (too_large) {
+        page =
+            make_json(http::status::payload_too_large, {{"error", "a body of more than 64 KiB"}});
+      } else if (request.target() == "/purge" && request.method() == http::verb::post) {
+        page = co_await answer_purge(request);
+      } else {
+        page = answer(request.method(), std::string_view(request.target()), request.body());
+      }
       page.keep_alive(request.keep_alive() && !too_large);
       page.prepare_payload();
       const bool is_head = request.method() == http::verb::head;
@@ -154,14 +171,17 @@ struct Admin::Impl {
   const Metrics& metrics;
   const std::function<bool()> is_draining;
   const Explain explain;
+  const Purge purge;
   net::io_context io{1};
   tcp::acceptor acceptor{io};
   unsigned connections = 0;  // admin thread only
   std::thread thread;
 };
 
-Admin::Admin(const Metrics& metrics, std::function<bool()> is_draining, Explain explain)
-    : impl_(std::make_unique<Impl>(metrics, std::move(is_draining), std::move(explain))) {}
+Admin::Admin(const Metrics& metrics, std::function<bool()> is_draining, Explain explain,
+             Purge purge)
+    : impl_(std::make_unique<Impl>(metrics, std::move(is_draining), std::move(explain),
+                                   std::move(purge))) {}
 
 Admin::~Admin() {
   stop();

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -9,6 +10,7 @@
 #include "config/settings.h"
 #include "proxy/asio.h"
 #include "proxy/explainer.h"
+#include "proxy/purger.h"
 
 namespace secondsight::proxy {
 
@@ -17,12 +19,17 @@ namespace secondsight::proxy {
 ///   GET /metrics   Prometheus text
 ///   POST /explain  a request head as the body: what would become of that request, as JSON
 ///                  {"facts": {...}, "words": [["label", "text"], ...]}; 400 {"error": "..."}
+///   POST /purge    JSON that says what to purge (docs/purge.md); answered once that is durable.
+///                  Not for web pages: what has an Origin is refused with 403
 /// At most 64 connections, each read and written within ten seconds; bodies of at most 64 KiB.
 class Admin {
  public:
   using Explain = std::function<std::variant<Explanation, NotExplained>(std::string_view head)>;
-  /// `is_draining` and `explain` are asked on the admin thread. `metrics` must outlive this.
-  Admin(const Metrics& metrics, std::function<bool()> is_draining, Explain explain);
+  /// Resumes on that event loop.
+  using Purge =
+      std::function<net::awaitable<Purger::Answer>(net::io_context& io, std::string_view json)>;
+  /// All are asked on the admin thread. `metrics` must outlive this.
+  Admin(const Metrics& metrics, std::function<bool()> is_draining, Explain explain, Purge purge);
   /// Stops.
   ~Admin();
   Admin(const Admin&) = delete;

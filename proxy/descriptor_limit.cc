@@ -18,8 +18,8 @@ constexpr std::uint64_t kOwnOfWorker = 16;
 }  // namespace
 
 std::uint64_t descriptors_wanted(const Settings& settings, unsigned workers) noexcept {
-  const std::uint64_t of_worker =
-      std::uint64_t{settings.proxy.max_connections} + settings.origin.max_connections + kOwnOfWorker;
+  const std::uint64_t of_worker = std::uint64_t{settings.proxy.max_connections} +
+                                  settings.origin.max_connections + kOwnOfWorker;
   const std::uint64_t disk_bytes = settings.cache.disk_bytes;
   // As many again while readers hold segments that were removed.
   const std::uint64_t segments =

@@ -46,10 +46,11 @@ net::awaitable<void> Exchange::answer() {
   if (request_.has_upgrade) {
     if (co_await pass_upgrade()) co_return;
   }
+  if (co_await answer_purge()) co_return;
   const CacheKey primary =
       services_.sites.primary_key(request_.host, request_.target, request_.fields);
   primary_ = primary.fingerprint();
-  invalidations_ = services_.flights.invalidations(primary_);
+  note_changes();
   if (is_passed_on(facts_)) co_return co_await pass_through(primary);
   services_.cache.prefetch(primary);
 
@@ -58,7 +59,7 @@ net::awaitable<void> Exchange::answer() {
   CacheStatus status;
   for (turns_left_ = kTurns - 1; turns_left_ >= 0; --turns_left_) {
     status = {};
-    invalidations_ = services_.flights.invalidations(primary_);
+    note_changes();
     Found found = co_await look_up(primary);
     Served served = co_await answer_from_cache(primary, found, status);
     if (served == Served::Not) served = co_await answer_from_origin(primary, found, status);
@@ -66,6 +67,13 @@ net::awaitable<void> Exchange::answer() {
   }
   if (status.forward == Forward::Hit) status.forward = Forward::None;  // what was found was lost
   co_await refuse(502, "gave-up", status);
+}
+
+/// What is put into the cache because of what is found there from here on stands back behind what
+/// comes after.
+void Exchange::note_changes() noexcept {
+  invalidations_ = services_.flights.invalidations(primary_);
+  purges_seen_ = services_.cache.purges();
 }
 
 /// Not: the origin is to be asked; `status` says why.
@@ -193,6 +201,7 @@ FlightPlan Exchange::plan_flight(const CacheKey& primary, const Found& found, Sh
   plan.may_store = facts_.method == policy::Method::Get && !request_.has_body();
   plan.counts_for_whole = facts_.has_range && !plan.shared && !range_alone_;
   plan.invalidations = invalidations_;
+  plan.purges_seen = purges_seen_;
   plan.has_stored = static_cast<bool>(found);
   plan.hides_errors = found && may_stand_in(found);
   plan.vary_marker = found.marker;
@@ -228,17 +237,19 @@ Exchange::Refresh Exchange::refresher(const Found& found) const {
   Refresh in_memory, on_disk;
   cache::Cache& cache = services_.cache;
   if (found.object && (!found.from_disk || services_.settings.cache.memory_bytes > 0)) {
-    in_memory = [&cache, old = found.object](const HeadPtr& fresh) { cache.refresh(old, fresh); };
+    in_memory = [&cache, old = found.object, seen = purges_seen_](const HeadPtr& fresh) {
+      cache.refresh(old, fresh, seen);
+    };
   }
   if (found.disk) {
     // What is too large for memory has its head on disk only.
     on_disk = [&cache, key = found.key, entry = found.disk->entry,
-               parts = cache::body_parts(*found.disk),
-               is_in_memory = found.object != nullptr](const HeadPtr& fresh) {
+               parts = cache::body_parts(*found.disk), is_in_memory = found.object != nullptr,
+               seen = purges_seen_](const HeadPtr& fresh) {
       const Seconds lifetime =
           is_in_memory ? policy::freshness_lifetime(fresh->facts, fresh->times, kHeuristic)
                        : Seconds::max();
-      cache.refresh(key, entry, parts, fresh, lifetime);
+      cache.refresh(key, entry, parts, fresh, lifetime, seen);
     };
   }
   return [in_memory, on_disk](const HeadPtr& fresh) {
@@ -594,7 +605,8 @@ ExchangeHandler::ExchangeHandler(net::io_context& io, const Shared& shared)
                 .disk = shared.disk,
                 .counters = shared.counters,
                 .access_log = shared.access_log,
-                .tunnels = tunnels_} {}
+                .tunnels = tunnels_,
+                .purger = shared.purger} {}
 
 ExchangeHandler::~ExchangeHandler() = default;
 

@@ -58,6 +58,7 @@ class Exchange {
   enum class Sharing : std::uint8_t { Shared, Alone };
 
   net::awaitable<void> answer();
+  void note_changes() noexcept;
   net::awaitable<Served> answer_from_cache(const cache::CacheKey& primary, Found& found,
                                            CacheStatus& status);
   net::awaitable<Served> answer_from_origin(const cache::CacheKey& primary, Found& found,
@@ -129,6 +130,8 @@ class Exchange {
   net::awaitable<void> relay_declined(Tunnel& tunnel, const OriginHead& head, CacheStatus status);
   /// True: the request goes no further than here, and has been answered.
   net::awaitable<bool> answer_here();
+  /// True: a PURGE that is for us, and has been answered.
+  net::awaitable<bool> answer_purge();
   net::awaitable<void> pass_through(const cache::CacheKey& primary);
   net::awaitable<void> invalidate(const cache::CacheKey& primary);
 
@@ -151,6 +154,7 @@ class Exchange {
 
   admission::Fingerprint primary_;   // of the primary key
   std::uint32_t invalidations_ = 0;  // of it, before the cache was asked
+  std::uint64_t purges_seen_ = 0;    // of anything, likewise
   int turns_left_ = 0;
   bool judges_conditions_ = false;   // the request's own, not the origin
   bool waited_in_vain_ = false;      // for another's fetch
@@ -178,6 +182,7 @@ class ExchangeHandler final : public Handler {
     ProxyCounters& counters;
     AccessLog* access_log;  // null: none is written
     Metrics& metrics;
+    Purger* purger = nullptr;  // null: nobody purges through this
   };
   ExchangeHandler(net::io_context& io, const Shared& shared);
   ~ExchangeHandler() override;

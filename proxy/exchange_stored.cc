@@ -64,6 +64,7 @@ net::awaitable<void> Exchange::read_from_disk(Found& found, const cache::Index::
   auto object =
       std::make_shared<cache::Object>(found.key, found.disk->head, std::move(body), body_bytes);
   object->is_vary_marker = found.disk->is_vary_marker;
+  object->purges_seen.store(found.disk->purges_seen, std::memory_order_relaxed);
   object->on_disk.store(true, std::memory_order_relaxed);
   publish([&] {  // reading took time: what was replaced meanwhile is not to come back
     const auto still = services_.cache.find_on_disk(found.key);

@@ -115,6 +115,7 @@ void Exchange::keep_as_variant(const CacheKey& primary, const Found& missing, co
   auto placement = cache.place(primary, missing.marker, request_.fields, *fresh);
   const auto copy = std::make_shared<cache::Object>(std::move(placement.key), fresh,
                                                     other.object->body, other.object->body_bytes);
+  copy->purges_seen.store(purges_seen_, std::memory_order_relaxed);
   const auto sighting = cache.sight(copy->key, copy->body_bytes);
   if (sighting.admitted) {
     if (placement.marker) cache.persist_marker(placement.marker);

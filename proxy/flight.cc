@@ -52,7 +52,8 @@ Flight::Flight(WorkerServices& services, FlightPlan plan)
       flights_(services.flights),
       plan_(std::move(plan)),
       invalidations_(
-          plan_.invalidations.value_or(flights_.invalidations(plan_.primary.fingerprint()))) {}
+          plan_.invalidations.value_or(flights_.invalidations(plan_.primary.fingerprint()))),
+      purges_seen_(plan_.purges_seen.value_or(services.cache.purges())) {}
 
 Flight::~Flight() {
   flights_.release_whole(reserved_bytes_);
@@ -72,9 +73,19 @@ void Flight::begin(FlightReader* leader) {
   fetch_ = services_.origin.start(plan_.request, *this);
 }
 
+bool Flight::is_outdated() const {
+  const std::lock_guard lock(mutex_);
+  return is_outdated(head_.get());
+}
+
+bool Flight::is_outdated(const cache::ObjectHead* head) const {
+  return flights_.invalidations(plan_.primary.fingerprint()) != invalidations_ ||
+         services_.cache.is_purged(purges_seen_, plan_.key, head);
+}
+
 bool Flight::join(FlightReader& reader) {
   const std::lock_guard lock(mutex_);
-  if (mode_ == Mode::Passing || mode_ == Mode::Ended || !plan_.shared || is_outdated())
+  if (mode_ == Mode::Passing || mode_ == Mode::Ended || !plan_.shared || is_outdated(head_.get()))
     return false;
   if (mode_ == Mode::Filling && window_first_ > 0 && !fill_->has_beginning()) return false;
   reader.flight_ = shared_from_this();
@@ -143,7 +154,8 @@ void Flight::on_head(OriginHead&& head) {
     flights_.note_failing(plan_.key.fingerprint(), services_.clock.steady());
   Storability storable = cache::policy::storability(plan_.facts, facts);
   if (storable == Storability::Storable && is_hidden_error) storable = Storability::Status;
-  if (storable == Storability::Storable && is_outdated()) storable = Storability::Outdated;
+  if (storable == Storability::Storable && is_outdated(object_head.get()))
+    storable = Storability::Outdated;
   if (storable == Storability::Storable && !plan_.may_store) storable = Storability::Method;
   if (storable == Storability::Storable &&
       cache::policy::is_stale_for_good(facts, object_head->times, {},
@@ -176,7 +188,9 @@ void Flight::on_head(OriginHead&& head) {
     marker_ = std::move(placement.marker);
   } else if (plan_.shared) {
     flights_.note_uncacheable(plan_.primary.fingerprint(), services_.clock.steady());
-    if (plan_.has_stored && head.status < 500) forget(plan_.primary, plan_.vary_marker);
+    // (Of what is outdated nobody knows whether what is stored now is older.)
+    const bool replaces = plan_.has_stored && storable != Storability::Outdated;
+    if (replaces && head.status < 500) forget(plan_.primary, plan_.vary_marker);
   }
   // A part may be of another version than the whole that goes by.
   if (head.status == 200 && !plan_.prefix) services_.cache.forget_part(plan_.key);
@@ -401,10 +415,11 @@ void Flight::choose_mode() {
 bool Flight::start_filling() {
   if (is_part_) return false;
   const std::uint64_t bytes = std::max(end_, content_length_.value_or(0));
-  if (!admitted_ || is_outdated() || bytes > services_.cache.stored_body_bytes_max()) return false;
+  if (!admitted_ || is_outdated(head_.get()) || bytes > services_.cache.stored_body_bytes_max())
+    return false;
   cache::Detail refusal = cache::Detail::None;
   fill_ = services_.cache.begin_fill(
-      *admitted_, *stored_key_,
+      *admitted_, *stored_key_, purges_seen_,
       [weak = weak_from_this()] {
         if (const auto flight = weak.lock()) flight->progress();
       },
@@ -453,7 +468,8 @@ void Flight::deliver_head(FlightReader& reader) {
   reader.trailer_names_ = trailer_names_;
   reader.storability_ = storability_;
   const bool in_memory = admitted_ || services_.settings.cache.memory_bytes > 0;
-  reader.kept_ = !is_outdated() && (mode_ == Mode::Filling || (mode_ == Mode::Whole && in_memory));
+  reader.kept_ =
+      !is_outdated(head_.get()) && (mode_ == Mode::Filling || (mode_ == Mode::Whole && in_memory));
 }
 
 void Flight::release(FlightReader& reader) {

@@ -31,6 +31,7 @@ struct FlightPlan {
   bool may_store = false;  // a private flight of a GET (conditional, or after a release) keeps too
   /// FlightTable::invalidations() as they were before the cache was asked; empty: as they are.
   std::optional<std::uint32_t> invalidations{};
+  std::optional<std::uint64_t> purges_seen{};  // Cache::purges(), likewise
   bool is_behind = false;     // a stale response was served meanwhile: nobody waits
   bool has_stored = false;    // a stored response was found, validated or not
   bool hides_errors = false;  // it may stand in for an error, which is not to take its place
@@ -156,11 +157,9 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void tick(SteadyTime now);
   /// Its worker ends: the fetch is given up, everyone who waits is released.
   void cancel();
-  /// An unsafe request changed the resource since: whatever comes is not kept, and not for who asks
-  /// from now on.
-  bool is_outdated() const noexcept {
-    return flights_.invalidations(plan_.primary.fingerprint()) != invalidations_;
-  }
+  /// An unsafe request changed the resource since, or it was purged: whatever comes is not kept,
+  /// and not for who asks from now on.
+  bool is_outdated() const;
 
   const cache::CacheKey& table_key() const noexcept { return plan_.key; }
 
@@ -173,6 +172,9 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   void on_trailer(cache::policy::FieldLine field) override;
   Flow on_body(std::span<const std::byte> bytes) override;
   void on_done(OriginError error) override;
+
+  /// `head`: of the response; null: not known yet.
+  bool is_outdated(const cache::ObjectHead* head) const;
 
   // All with mutex_ held.
   void take_body(std::span<const std::byte> bytes);
@@ -219,6 +221,7 @@ class Flight final : public std::enable_shared_from_this<Flight>, private Origin
   std::unique_ptr<OriginFetch> fetch_;  // owner's thread
   std::shared_ptr<Flight> self_;        // while the fetch runs
   const std::uint32_t invalidations_;   // as they were when this was made
+  const std::uint64_t purges_seen_;     // likewise
   WallTime request_sent_{};
   cache::ObjectPtr marker_;  // set in on_head before any reader can join the body; then constant
 

@@ -57,6 +57,7 @@ void Flight::keep_whole() {
     object = std::make_shared<cache::Object>(*stored_key_, head_, joined(window_, end_), end_);
     admitted = admitted_;
   }
+  object->purges_seen.store(purges_seen_, std::memory_order_relaxed);
   if (services_.cache.has_newer(object->key, *object->head)) return;  // it was overtaken
   if (admitted) {
     if (marker_) services_.cache.persist_marker(marker_);
@@ -102,12 +103,15 @@ void Flight::keep_part() {
                                            joined(window_, end_), end_);
     admitted = admitted_;
   }
+  part->purges_seen.store(purges_seen_, std::memory_order_relaxed);
   part = cache.keep_part(*stored_key_, part);
   if (!cache::is_complete(*part)) return;
   cache.forget_part(*stored_key_);
   const auto whole = std::make_shared<cache::Object>(
       *stored_key_, cache::joined_head(*part->head, *part->head, std::nullopt), part->body,
       part->body_bytes);
+  whole->purges_seen.store(part->purges_seen.load(std::memory_order_relaxed),
+                           std::memory_order_relaxed);
   if (admitted) {
     if (plan_.vary_marker) cache.persist_marker(plan_.vary_marker);
     cache.store(*admitted, whole);

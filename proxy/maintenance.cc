@@ -36,6 +36,7 @@ void Maintenance::run() {
     lock.unlock();
     const SteadyTime now = clock_.steady();
     policy_.maintain(now);
+    cache_.sweep_purged(now);
     if (access_log_ != nullptr) access_log_->flush();
     if (now >= disk_due) {
       disk_due = now + kDiskInterval;

@@ -11,7 +11,8 @@
 namespace secondsight::proxy {
 
 /// The one thread for what is nobody's request: rotating and sweeping the filter, letting the
-/// writer try a failed disk again. Starts on construction, ends on stop() or destruction.
+/// writer try a failed disk again, making room of what was purged. Starts on construction, ends on
+/// stop() or destruction.
 class Maintenance {
  public:
   /// `access_log` may be null: none is written.

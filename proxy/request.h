@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cache/policy/fields.h"
+#include "config/address_range.h"
 
 namespace secondsight::proxy {
 
@@ -20,9 +21,10 @@ struct Request {
   std::optional<std::uint64_t> content_length;  // of the body, when given
   bool chunked = false;
   bool has_body() const noexcept { return chunked || content_length.value_or(0) > 0; }
-  bool has_upgrade = false;       // an Upgrade field
-  bool expects_continue = false;  // Expect: 100-continue (1.1 only)
-  bool keep_alive = true;         // by version and Connection, RFC 9112 9.3
+  bool has_upgrade = false;         // an Upgrade field
+  bool expects_continue = false;    // Expect: 100-continue (1.1 only)
+  bool keep_alive = true;           // by version and Connection, RFC 9112 9.3
+  std::optional<IpAddress> client;  // of a PURGE only: who sent it
   bool is_head() const noexcept { return method == "HEAD"; }
 };
 

@@ -76,7 +76,10 @@ std::string Server::start() {
     explainer_ = std::make_unique<Explainer>(settings_, clock_, *cache_, *sites_, flights_);
     admin_ = std::make_unique<Admin>(
         metrics_, [this] { return draining_.load(std::memory_order_relaxed); },
-        [this](std::string_view head) { return explainer_->explain(head); });
+        [this](std::string_view head) { return explainer_->explain(head); },
+        [this](net::io_context& io, std::string_view json) {
+          return purger_->purge_json(io, json, "admin");
+        });
     const auto bound = admin_->start(settings_.admin.listen);
     if (!bound) {
       return "cannot listen on [admin] listen = \"" + settings_.admin.listen.host + ":" +
@@ -110,6 +113,7 @@ std::string Server::open_cache() {
   if (!opened) return "cannot use [cache] disk: " + opened.error().message();
   cache_ = std::move(*opened);
   sites_ = std::make_unique<const cache::Sites>(settings_, cache_->seed());
+  purger_ = std::make_unique<Purger>(*cache_, *sites_, clock_, metrics_);
   log_line(
       LogLevel::Info, "cache open",
       {{"objects", std::to_string(cache_->objects_on_disk())},
@@ -119,8 +123,9 @@ std::string Server::open_cache() {
 }
 
 std::string Server::listen() {
-  const ExchangeHandler::Shared shared{settings_, clock_,    *cache_,           *sites_, flights_,
-                                       *disk_,    counters_, access_log_.get(), metrics_};
+  const ExchangeHandler::Shared shared{settings_, clock_,       *cache_,   *sites_,
+                                       flights_,  *disk_,       counters_, access_log_.get(),
+                                       metrics_,  purger_.get()};
   const HandlerFactory make_handler = [&](Worker& worker) {
     auto handler = std::make_unique<ExchangeHandler>(worker.io(), shared);
     worker.on_tick([raw = handler.get()](SteadyTime now) { raw->tick(now); });
@@ -172,6 +177,16 @@ void Server::register_gauges() {
         [this] { return static_cast<double>(cache_->memory_objects()); });
   gauge("secondsight_writer_queue_bytes", "Admitted bytes that wait for the disk.",
         [this] { return static_cast<double>(cache_->writer_queue_bytes()); });
+  gauge("secondsight_purge_stamps", "Purges that are remembered.",
+        [this] { return static_cast<double>(cache_->purge_stamps()); });
+  gauge("secondsight_purge_bytes", "Memory of the purges that are remembered.",
+        [this] { return static_cast<double>(cache_->purge_bytes()); });
+  gauge("secondsight_purges_owed", "Purges that the disk has not taken yet.",
+        [this] { return static_cast<double>(cache_->owed_purges()); });
+  metrics_.counter_from(
+      "secondsight_purge_folds_total",
+      "How often so many purges were remembered that the older half became one of everything.", {},
+      [this] { return static_cast<double>(cache_->purge_folds()); });
   gauge("secondsight_flights", "Shared fetches under way.",
         [this] { return static_cast<double>(flights_.count()); });
   const auto filter = [this, &gauge](const char* name, const char* help, auto read) {
@@ -233,6 +248,7 @@ void Server::stop(const std::function<bool()>& hurry) {
 /// on its own thread, then all threads end, then no disk call is under way any more, and only then
 /// is any worker destroyed.
 void Server::end_workers() {
+  if (purger_) purger_->stop();
   for (std::size_t i = 0; workers_started_ && i < workers_.size(); ++i) {
     std::promise<void> cancelled;
     net::post(workers_[i]->io(), [&, i] {

@@ -21,6 +21,7 @@
 #include "proxy/flight_table.h"
 #include "proxy/front_metrics.h"
 #include "proxy/maintenance.h"
+#include "proxy/purger.h"
 #include "proxy/worker.h"
 
 namespace secondsight::proxy {
@@ -69,6 +70,7 @@ class Server {
   FlightTable flights_;
   ProxyCounters counters_{metrics_};
   FrontMetrics front_metrics_{metrics_};
+  std::unique_ptr<Purger> purger_;
   std::unique_ptr<DiskPool> disk_;
   std::unique_ptr<AccessLog> access_log_;
   std::unique_ptr<Maintenance> maintenance_;

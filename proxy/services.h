@@ -14,6 +14,7 @@ class DiskPool;
 class Flight;
 class FlightTable;
 class OriginClient;
+class Purger;
 class Tunnels;
 struct ProxyCounters;
 
@@ -33,6 +34,7 @@ struct WorkerServices {
   ProxyCounters& counters;
   AccessLog* access_log;  // null: none is written
   Tunnels& tunnels;
+  Purger* purger = nullptr;               // null: nobody purges through this
   std::unordered_set<Flight*> running{};  // flights whose fetch this worker drives
   bool stopping = false;                  // its loop is about to end: no flight starts any more
 };

@@ -189,6 +189,7 @@ net::awaitable<bool> Session::read_request() {
       case RequestParser::Outcome::Complete:
         reading_.kind = Wait::None;
         buffer_.consume(parser_.head_bytes());
+        request_.client = request_.method == "PURGE" ? client_address() : std::nullopt;
         co_return true;
       case RequestParser::Outcome::Failed:
         reading_.kind = Wait::None;
@@ -214,6 +215,16 @@ net::awaitable<bool> Session::read_request() {
     reading_.is_cut = false;
     buffer_.commit(bytes);
   }
+}
+
+/// Asked for only where it counts: it costs a system call.
+std::optional<IpAddress> Session::client_address() const {
+  boost::system::error_code error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  if (error) return std::nullopt;
+  const net::ip::address address = endpoint.address();
+  if (address.is_v4()) return IpAddress::of_v4(address.to_v4().to_bytes());
+  return IpAddress{address.to_v6().to_bytes()};
 }
 
 void Session::start_exchange() {

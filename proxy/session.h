@@ -68,6 +68,7 @@ class Session final : private BodySource,
   net::awaitable<void> linger();
   net::awaitable<Result<>> send(std::span<net::const_buffer> buffers);
 
+  std::optional<IpAddress> client_address() const;
   void start_exchange();
   net::awaitable<Result<std::span<const std::byte>>> next_of_tunnel();
   bool send_continue();

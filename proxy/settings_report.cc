@@ -103,6 +103,11 @@ std::string describe(const Settings& settings) {
     describe_filter(settings.admission, out);
   out += "admin      " +
          (settings.admin.enabled ? "http://" + address(settings.admin.listen) : "off") + "\n";
+  std::string purgers;
+  for (const AddressRange& range : settings.purge.allow)
+    purgers += (purgers.empty() ? "" : ", ") + to_string(range);
+  out += "purge      " +
+         (purgers.empty() ? "through the admin listener only" : "PURGE from " + purgers) + "\n";
   for (const SiteSettings& site : settings.sites) describe_site(site, out);
   return out;
 }

@@ -34,8 +34,8 @@ constexpr int kNotWell = 1;
 constexpr int kBadUsage = 2;
 constexpr std::size_t kLabelWidth = 13;
 
-constexpr std::array kKinds{RecordKind::Object, RecordKind::Part, RecordKind::LargeObject,
-                            RecordKind::VaryMarker, RecordKind::Tombstone};
+constexpr std::array kKinds{RecordKind::Object,     RecordKind::Part,      RecordKind::LargeObject,
+                            RecordKind::VaryMarker, RecordKind::Tombstone, RecordKind::Purge};
 
 std::string_view word_of(RecordKind kind) noexcept {
   switch (kind) {
@@ -49,6 +49,8 @@ std::string_view word_of(RecordKind kind) noexcept {
       return "vary marker";
     case RecordKind::Tombstone:
       return "tombstone";
+    case RecordKind::Purge:
+      return "purge";
   }
   return "";
 }

@@ -56,8 +56,9 @@ class ObjectLog {
 
   /// Called for each intact record, oldest first: the last one of a fingerprint counts. A Tombstone
   /// comes as one too, and so does, as a Tombstone, a record found damaged behind a good header:
-  /// what it replaced must not come back. A Part is none of an index's business. A LargeObject
-  /// comes even if a part of it is gone: open_object() and read_body() say so.
+  /// what it replaced must not come back. A damaged Purge stays one. A Part is none of an index's
+  /// business. A LargeObject comes even if a part of it is gone: open_object() and read_body() say
+  /// so.
   using OnRecord = std::function<void(const admission::Fingerprint&, RecordKind, const Location&)>;
   /// Called before the first record, with about how many there will be.
   using OnExpected = std::function<void(std::uint64_t records)>;

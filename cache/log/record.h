@@ -26,6 +26,8 @@ enum class RecordKind : std::uint8_t {
                     // whose one part is the body of an older Object record
   VaryMarker = 4,   // the primary key has variants; the head is the Vary field
   Tombstone = 5,    // the fingerprint was removed: no older record of it may come back
+  Purge = 6,  // what the fingerprint says (cache/purge_list.h) was purged: no older record that
+              // it matches may come back; the key says it in words
 };
 
 /// One piece of a large body: the body of the record at `record`.

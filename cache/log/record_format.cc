@@ -146,7 +146,7 @@ std::optional<RecordHeader> decode_header(std::span<const std::byte> bytes,
   header.status = decoder.take<std::uint16_t>();
   const auto kind = decoder.take<std::uint8_t>();
   if (kind < static_cast<std::uint8_t>(RecordKind::Object) ||
-      kind > static_cast<std::uint8_t>(RecordKind::Tombstone))
+      kind > static_cast<std::uint8_t>(RecordKind::Purge))
     return std::nullopt;
   header.kind = static_cast<RecordKind>(kind);
   return header;

@@ -11,7 +11,7 @@
 
 namespace secondsight::cache::log {
 
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 2;
 inline constexpr std::uint32_t kSegmentHeaderBytes = 40;
 inline constexpr std::uint32_t kFooterEntryBytes = 25;
 inline constexpr std::uint32_t kFooterTrailerBytes = 24;

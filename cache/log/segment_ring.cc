@@ -174,15 +174,16 @@ Result<> SegmentRing::discard(const Segment& segment) {
 /// A power cut may undo what the directory has not synced. It could then bring back an older
 /// segment without a younger one that was removed after it, whose tombstones and newer versions it
 /// needs. So a segment that shares a fingerprint with one whose removal is not durable waits until
-/// that is. Others need not: on small disks a directory sync for each segment was most of the
-/// writer's time.
+/// that is, and so does one with a purge, which may concern any. Others need not: on small disks a
+/// directory sync for each segment was most of the writer's time.
 bool SegmentRing::must_sync_before_removing(const Footer* contents) const {
   if (!has_unsynced_removal_) return false;
   if (is_removal_unknown_ || contents == nullptr) return true;
   if (removed_.size() + contents->entries.size() > kRemovedMax) return true;
   return std::any_of(
-      contents->entries.begin(), contents->entries.end(),
-      [this](const FooterEntry& entry) { return removed_.contains(entry.fingerprint); });
+      contents->entries.begin(), contents->entries.end(), [this](const FooterEntry& entry) {
+        return entry.kind == RecordKind::Purge || removed_.contains(entry.fingerprint);
+      });
 }
 
 Result<> SegmentRing::remove_file(std::uint32_t number, const Footer* contents) {

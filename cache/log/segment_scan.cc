@@ -11,6 +11,13 @@
 namespace secondsight::cache::log {
 namespace {
 
+/// What stands for a record with a good header; empty: nothing.
+std::optional<RecordKind> kind_to_list(RecordKind kind, Contents contents) noexcept {
+  if (contents == Contents::Intact || kind == RecordKind::Purge) return kind;
+  if (kind == RecordKind::Part) return std::nullopt;
+  return RecordKind::Tombstone;
+}
+
 Result<Footer> scan_records(const Segment& segment, std::uint64_t seed_id,
                             std::uint64_t file_bytes) {
   SegmentWindow window(segment.file(), file_bytes, ReadMode::Blocking);
@@ -33,11 +40,8 @@ Result<Footer> scan_records(const Segment& segment, std::uint64_t seed_id,
     auto checked = check_contents(window, *header, place, front);
     if (!checked) return checked.error();
     const auto length = static_cast<std::uint32_t>(header->record_bytes());
-    if (*checked == Contents::Intact)
-      found.entries.push_back({header->fingerprint, place.offset_bytes, length, header->kind});
-    else if (header->kind != RecordKind::Part)
-      found.entries.push_back(
-          {header->fingerprint, place.offset_bytes, length, RecordKind::Tombstone});
+    if (const auto kind = kind_to_list(header->kind, *checked))
+      found.entries.push_back({header->fingerprint, place.offset_bytes, length, *kind});
     offset += length;
     found.records_end_bytes = static_cast<std::uint32_t>(offset);
   }

@@ -17,7 +17,8 @@ Result<std::uint64_t> count_in_footer(const Segment& segment);
 
 /// What a segment holds: from its footer, or else from a scan of it. Damage is no error, it makes
 /// the answer shorter; a record that is damaged behind a good header is listed as a Tombstone (but
-/// for a Part, which replaces nothing). Errors: I/O.
+/// for a Part, which replaces nothing, and a Purge, of which the header says all that counts).
+/// Errors: I/O.
 Result<SegmentContents> read_contents(const Segment& segment, std::uint64_t seed_id);
 
 }  // namespace secondsight::cache::log

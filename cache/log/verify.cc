@@ -28,7 +28,7 @@ class Newest {
  public:
   void note(const Fingerprint& fingerprint, RecordKind kind, std::uint32_t segment,
             std::uint32_t offset_bytes, VerifyReport& report) {
-    if (kind == RecordKind::Part) return;
+    if (kind == RecordKind::Part || kind == RecordKind::Purge) return;
     const auto [at, is_new] = places_.try_emplace(fingerprint);
     if (!is_new && is_found_by_key(at->second.kind())) {
       --report.current_records;
@@ -67,7 +67,7 @@ class Newest {
     }
 
    private:
-    static_assert(static_cast<std::uint32_t>(RecordKind::Tombstone) < kRecordAlignment);
+    static_assert(static_cast<std::uint32_t>(RecordKind::Purge) < kRecordAlignment);
     std::uint32_t segment_ = 0;
     std::uint32_t offset_and_kind_ = 0;
   };
@@ -337,7 +337,7 @@ void Verifier::judge_damaged(const SegmentFile& segment, const RecordHeader& hea
     if (damaged_from_ == 0) damaged_from_ = offset;
     pending_.push_back({at, header.kind, damage, {}, false});
     pending_fingerprints_.push_back(header.fingerprint);
-    if (header.kind != RecordKind::Part)
+    if (header.kind != RecordKind::Part && header.kind != RecordKind::Purge)
       newest_.note(header.fingerprint, RecordKind::Tombstone, segment.number, offset, report_);
     return;
   }

@@ -34,6 +34,9 @@ struct ResponseFacts {
   std::vector<std::string> vary;    // lower-case names, sorted, once each; {"*"} matches nothing
   std::string etag;  // as received, quotes and W/ included; empty: none, or several that differ
   bool has_set_cookie = false;
+  /// When a purge made it stale, however long it might have been fresh. Not of the head: told by
+  /// whoever found it.
+  std::optional<WallTime> stale_since{};
 };
 
 /// A response that varies with more fields than this is as good as Vary: *. Keys hold every name.

@@ -109,6 +109,28 @@ Seconds at_most_delta_max(WallTime::duration duration) {
   return std::clamp(floor<Seconds>(duration), Seconds{0}, kDeltaSecondsMax);
 }
 
+/// What the head gives it.
+Seconds given_lifetime(const ResponseFacts& response, const ExchangeTimes& times,
+                       const HeuristicLimits& limits) {
+  const ResponseDirectives& d = response.directives;
+  const WallTime date = response.date.value_or(times.response_received);
+  switch (lifetime_source(response)) {
+    case LifetimeSource::SMaxage:
+      return *d.s_maxage;
+    case LifetimeSource::MaxAge:
+      return *d.max_age;
+    case LifetimeSource::Expires:
+      return at_most_delta_max(*response.expires - date);
+    case LifetimeSource::Heuristic: {
+      const Seconds unchanged_for = at_most_delta_max(date - *response.last_modified);
+      return std::min(unchanged_for * limits.last_modified_percent / 100, limits.lifetime_max);
+    }
+    case LifetimeSource::None:
+      break;
+  }
+  return Seconds{0};
+}
+
 /// Age and lifetime of a stored response at one moment.
 struct Freshness {
   Seconds lifetime, age;
@@ -185,23 +207,9 @@ bool is_stale_for_good(const ResponseFacts& response, const ExchangeTimes& times
 
 Seconds freshness_lifetime(const ResponseFacts& response, const ExchangeTimes& times,
                            const HeuristicLimits& limits) {
-  const ResponseDirectives& d = response.directives;
-  const WallTime date = response.date.value_or(times.response_received);
-  switch (lifetime_source(response)) {
-    case LifetimeSource::SMaxage:
-      return *d.s_maxage;
-    case LifetimeSource::MaxAge:
-      return *d.max_age;
-    case LifetimeSource::Expires:
-      return at_most_delta_max(*response.expires - date);
-    case LifetimeSource::Heuristic: {
-      const Seconds unchanged_for = at_most_delta_max(date - *response.last_modified);
-      return std::min(unchanged_for * limits.last_modified_percent / 100, limits.lifetime_max);
-    }
-    case LifetimeSource::None:
-      break;
-  }
-  return Seconds{0};
+  const Seconds lifetime = given_lifetime(response, times, limits);
+  if (!response.stale_since) return lifetime;
+  return std::min(lifetime, current_age(response, times, *response.stale_since));
 }
 
 LifetimeSource lifetime_source(const ResponseFacts& response) noexcept {

@@ -36,8 +36,8 @@ bool is_stale_for_good(const ResponseFacts&, const ExchangeTimes&, const Heurist
 
 /// Seconds this response stays fresh, counted from its origin: s-maxage, then max-age, then
 /// Expires - Date, then the heuristic (only for statuses of RFC 9110 15.1, or public). Zero to
-/// 2^31. Without a readable Date it counts from when the response was received. RFC
-/// 9111 4.2.1, 4.2.2.
+/// 2^31. Without a readable Date it counts from when the response was received. No
+/// longer than until a purge made it stale. RFC 9111 4.2.1, 4.2.2.
 Seconds freshness_lifetime(const ResponseFacts&, const ExchangeTimes&, const HeuristicLimits&);
 
 /// What freshness_lifetime() takes its number from, for people.

@@ -54,6 +54,7 @@ BenchDisk::BenchDisk(const std::string& directory, std::uint64_t capacity_bytes)
   const auto seed = admission::FingerprintSeed::load_or_create(directory);
   if (!seed) fail("cannot make the seed: " + seed.error().message());
   seed_ = std::make_unique<admission::FingerprintSeed>(*seed);
+  purges_ = std::make_unique<cache::PurgeList>(*seed_);
   cache::Replay replay(index_);
   auto log = cache::log::ObjectLog::open(
       *files_,
@@ -66,7 +67,7 @@ BenchDisk::BenchDisk(const std::string& directory, std::uint64_t capacity_bytes)
   if (!log) fail("cannot open the log: " + log.error().message());
   replay.finish();
   log_ = std::move(*log);
-  store_ = std::make_unique<cache::DiskStore>(*log_, index_, nullptr, metrics_);
+  store_ = std::make_unique<cache::DiskStore>(*log_, index_, nullptr, *purges_, metrics_);
 }
 
 BenchDisk::~BenchDisk() = default;

@@ -43,6 +43,7 @@ class BenchDisk {
   Metrics metrics_;
   cache::Index index_;
   std::unique_ptr<admission::FingerprintSeed> seed_;
+  std::unique_ptr<cache::PurgeList> purges_;
   std::unique_ptr<cache::log::PosixFileSystem> files_;
   std::unique_ptr<cache::log::ObjectLog> log_;
   std::unique_ptr<cache::DiskStore> store_;

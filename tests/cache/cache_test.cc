@@ -175,7 +175,7 @@ TEST(Cache, WhatIsRefreshedWhileItWaitsIsWrittenWithItsNewHead) {
     cache->keep(object, Newcomer::SeenBefore);
     cache->store(*cache->sight(object->key, 100).admitted, object);
     const auto head = head_of("2");
-    cache->refresh(object, head);
+    cache->refresh(object, head, cache->purges());
     EXPECT_EQ(cache->find_in_memory(object->key)->head, head);
     cache.disk.gate->open();
     cache->drain();

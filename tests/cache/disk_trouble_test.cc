@@ -267,7 +267,8 @@ TEST_F(DiskTroubleTest, MoreRemovalsThanAReadOnlyDiskIsOwedGiveItUpWhenItCanBeWr
   {
     const auto log = open_log();
     Index index;
-    StoreWriter writer(*log, index, nullptr, 16_MiB, metrics_);
+    PurgeList purges(kSeed);
+    StoreWriter writer(*log, index, nullptr, purges, 16_MiB, metrics_);
     EXPECT_EQ(writer.store(object), Detail::None);
     writer.drain();
     files_.fail_changes(errc::read_only_file_system);
@@ -284,7 +285,8 @@ TEST_F(DiskTroubleTest, MoreRemovalsThanAReadOnlyDiskIsOwedGiveItUpWhenItCanBeWr
   }
   const auto log = open_log();
   Index index;
-  const StoreWriter writer(*log, index, nullptr, 16_MiB, metrics_);
+  PurgeList purges(kSeed);
+  const StoreWriter writer(*log, index, nullptr, purges, 16_MiB, metrics_);
   EXPECT_TRUE(writer.is_open());
   EXPECT_FALSE(index.find(a));
   EXPECT_TRUE(index.find(key_of("/b").fingerprint()));

@@ -39,7 +39,7 @@ class ReinsertionTest : public ::testing::Test {
         });
     ASSERT_TRUE(log);
     log_ = std::move(*log);
-    store_ = std::make_unique<DiskStore>(*log_, *index_, nullptr, metrics_);
+    store_ = std::make_unique<DiskStore>(*log_, *index_, nullptr, purges_, metrics_);
   }
 
   ObjectPtr put(const std::string& target, std::uint64_t body_bytes = 1'000) {
@@ -98,6 +98,7 @@ class ReinsertionTest : public ::testing::Test {
 
   TestDisk disk_;
   Metrics metrics_;
+  PurgeList purges_{kSeed};
   std::unique_ptr<Index> index_;
   std::unique_ptr<log::ObjectLog> log_;
   std::unique_ptr<DiskStore> store_;
@@ -158,7 +159,7 @@ TEST_F(ReinsertionTest, MovesFirstWhatWasHitMostPerByteAndNothingBeyondItsBudget
     for (int i = 0; i < object.hits; ++i) hit(object.target);
   }
   bring_to_the_end_alone();
-  Reinsertion reinsertion(*log_, *index_, 10);
+  Reinsertion reinsertion(*log_, *index_, purges_, 10);
   reinsertion.note_admitted(41'000);
   std::vector<std::string> moved;
   const auto write = [&](const log::RecordView& view) {
@@ -201,7 +202,7 @@ TEST_F(ReinsertionTest, AnObjectRemovedMeanwhileStaysRemoved) {
   append_alone("/removed", 1'000);
   hit("/removed");
   bring_to_the_end_alone();
-  Reinsertion reinsertion(*log_, *index_, 100);
+  Reinsertion reinsertion(*log_, *index_, purges_, 100);
   reinsertion.note_admitted(kSegmentBytes);
   int writes = 0;
   reinsertion.before_append(1'000, [&](const log::RecordView& view) {

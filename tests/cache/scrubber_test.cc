@@ -42,7 +42,7 @@ class ScrubberTest : public ::testing::Test {
     replay.finish();
     ASSERT_TRUE(log);
     log_ = std::move(*log);
-    store_ = std::make_unique<DiskStore>(*log_, *index_, &memory_, metrics_);
+    store_ = std::make_unique<DiskStore>(*log_, *index_, &memory_, purges_, metrics_);
     scrubber_ = std::make_unique<Scrubber>(*log_, *index_, &memory_, metrics_);
   }
 
@@ -84,6 +84,7 @@ class ScrubberTest : public ::testing::Test {
   MemoryTier memory_{4_MiB};
   std::unique_ptr<Index> index_;
   std::unique_ptr<log::ObjectLog> log_;
+  PurgeList purges_{kSeed};
   std::unique_ptr<DiskStore> store_;
   std::unique_ptr<Scrubber> scrubber_;
   int fillers_ = 0;

@@ -36,7 +36,8 @@ class StoreWriterTest : public ::testing::Test {
         });
     ASSERT_TRUE(log);
     log_ = std::move(*log);
-    writer_ = std::make_unique<StoreWriter>(*log_, *index_, &memory_, kQueueBytes, metrics_);
+    writer_ =
+        std::make_unique<StoreWriter>(*log_, *index_, &memory_, purges_, kQueueBytes, metrics_);
   }
   void close() {
     if (writer_) {
@@ -60,7 +61,7 @@ class StoreWriterTest : public ::testing::Test {
   std::shared_ptr<Fill> begin_fill(std::string_view target) {
     Detail refusal = Detail::None;
     auto fill = writer_->begin_fill(
-        key_of(target), [this] { ++progress_; }, refusal);
+        key_of(target), purges_.sequence(), [this] { ++progress_; }, refusal);
     refusal_ = refusal;
     return fill;
   }
@@ -88,6 +89,7 @@ class StoreWriterTest : public ::testing::Test {
   TestDisk disk_;
   Metrics metrics_;
   MemoryTier memory_{64_MiB};
+  PurgeList purges_{kSeed};
   std::unique_ptr<Index> index_ = std::make_unique<Index>();
   std::unique_ptr<log::ObjectLog> log_;
   std::unique_ptr<StoreWriter> writer_;
@@ -339,7 +341,7 @@ TEST_F(StoreWriterTest, ARefreshGivesTheStoredBodyANewHead) {
   ASSERT_EQ(writer_->store(object_of("/a", 1'000)), Detail::None);
   writer_->drain();
   const auto old = *index_->find(key_of("/a").fingerprint());
-  writer_->refresh(key_of("/a"), head_of("2"), old, {{old.location, 1'000}});
+  writer_->refresh(key_of("/a"), head_of("2"), old, {{old.location, 1'000}}, 0);
   EXPECT_EQ(drained_queue_bytes(), 0U);
   const auto fresh = *index_->find(key_of("/a").fingerprint());
   EXPECT_NE(fresh.location, old.location);
@@ -353,23 +355,23 @@ TEST_F(StoreWriterTest, ARefreshThatWaitsIsFoundAlready) {
   ASSERT_EQ(writer_->store(object_of("/a", 1'000)), Detail::None);
   writer_->drain();
   const auto old = *index_->find(key_of("/a").fingerprint());
-  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old), nullptr);
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old).head, nullptr);
   hold_the_writer();
   const auto second = head_of("2");
   const auto third = head_of("3");
-  writer_->refresh(key_of("/a"), second, old, {{old.location, 1'000}});
-  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old), second);
-  writer_->refresh(key_of("/a"), third, old, {{old.location, 1'000}});
-  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old), third);
-  EXPECT_EQ(writer_->find_refreshed(key_of("/b"), old), nullptr);
+  writer_->refresh(key_of("/a"), second, old, {{old.location, 1'000}}, 0);
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old).head, second);
+  writer_->refresh(key_of("/a"), third, old, {{old.location, 1'000}}, 0);
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old).head, third);
+  EXPECT_EQ(writer_->find_refreshed(key_of("/b"), old).head, nullptr);
   disk_.gate->open();
   writer_->drain();
   const auto fresh = *index_->find(key_of("/a").fingerprint());
   EXPECT_NE(fresh.location, old.location);
-  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old), nullptr);
-  writer_->refresh(key_of("/a"), second, fresh, {{old.location, 1'000}});
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), old).head, nullptr);
+  writer_->refresh(key_of("/a"), second, fresh, {{old.location, 1'000}}, 0);
   writer_->remove(key_of("/a"));
-  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), fresh), nullptr);
+  EXPECT_EQ(writer_->find_refreshed(key_of("/a"), fresh).head, nullptr);
 }
 
 TEST_F(StoreWriterTest, RefreshesStayWithinTheQueueToo) {
@@ -379,7 +381,7 @@ TEST_F(StoreWriterTest, RefreshesStayWithinTheQueueToo) {
   hold_the_writer();
   const auto large_head = head_of(std::string(100'000, 'x'));
   for (int i = 0; i < 1'000; ++i)
-    writer_->refresh(key_of("/a"), large_head, old, {{old.location, 1'000}});
+    writer_->refresh(key_of("/a"), large_head, old, {{old.location, 1'000}}, 0);
   EXPECT_LE(writer_->queue_bytes(), kQueueBytes);
   disk_.gate->open();
   EXPECT_EQ(drained_queue_bytes(), 0U);
@@ -390,13 +392,13 @@ TEST_F(StoreWriterTest, ARefreshOfWhatWasReplacedOrRemovedDoesNothing) {
   writer_->drain();
   const auto old = *index_->find(key_of("/a").fingerprint());
   ASSERT_EQ(writer_->store(object_of("/a", 2'000)), Detail::None);
-  writer_->refresh(key_of("/a"), head_of("2"), old, {{old.location, 1'000}});
+  writer_->refresh(key_of("/a"), head_of("2"), old, {{old.location, 1'000}}, 0);
   writer_->drain();
   EXPECT_EQ(read("/a").size(), 2'000U);
 
   const auto newer = *index_->find(key_of("/a").fingerprint());
   disk_.gate->close();
-  writer_->refresh(key_of("/a"), head_of("3"), newer, {{newer.location, 2'000}});
+  writer_->refresh(key_of("/a"), head_of("3"), newer, {{newer.location, 2'000}}, 0);
   disk_.gate->wait_for_writer();
   writer_->remove(key_of("/a"));
   disk_.gate->open();

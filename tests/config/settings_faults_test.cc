@@ -86,6 +86,25 @@ TEST(SettingsFaults, WrongTypes) {
   });
 }
 
+TEST(SettingsFaults, WhoMayPurge) {
+  expect_faults({
+      {"purge.alow = []", R"(1:7: unknown key "alow" in [purge]; did you mean "allow"?)"},
+      {"purge.allow = true",
+       R"(1:15: [purge] allow must be an address or a range, such as "127.0.0.1" or "10.0.0.0/8", or a list of them, not true or false)"},
+      {"purge.allow = [\"::1\", 1]",
+       "1:23: [purge] allow must list strings only, not a whole number"},
+      {"purge.allow = \"localhost\"",
+       R"(1:15: [purge] allow "localhost" is not an address; write an address or a range, such as "127.0.0.1" or "10.0.0.0/8")"},
+      {"purge.allow = \"10.0.0.1/8\"",
+       R"(1:15: [purge] allow "10.0.0.1/8" has bits behind its prefix; that range is 10.0.0.0/8; write an address or a range, such as "127.0.0.1" or "10.0.0.0/8")"},
+      {"purge.allow = [\"10.0.0.0/8\", \"::ffff:10.0.0.0/104\"]",
+       "1:30: [purge] allow names 10.0.0.0/8 twice; leave one of them out"},
+  });
+  EXPECT_EQ(
+      faults_of("origin.url = \"http://a\"\n[purge]\nallow = [\n\"x\",\n\"::1\",\n\"y\"]\n").size(),
+      2U);
+}
+
 TEST(SettingsFaults, OutOfRange) {
   expect_faults({
       {"proxy.workers = -1", "1:17: [proxy] workers must be between 0 and 256, not -1"},

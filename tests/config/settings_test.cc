@@ -38,6 +38,12 @@ TEST(Settings, OnlyTheOriginHasNoDefault) {
   EXPECT_EQ(parse_good(kShortest), defaults());
 }
 
+TEST(Settings, NobodyMayBeAllowedToPurge) {
+  const std::string origin(kShortest);
+  EXPECT_TRUE(parse_good(origin + "purge.allow = []\n").purge.allow.empty());
+  EXPECT_EQ(parse_good(origin + "purge.allow = \"127.0.0.1\"\n").purge.allow.size(), 1U);
+}
+
 TEST(Settings, EveryKeyReachesItsField) {
   const Settings settings = parse_good(R"(
 [proxy]
@@ -76,6 +82,8 @@ false_positive_rate = 0.001
 window = "7d"
 [admin]
 listen = "[::1]:9999"
+[purge]
+allow = ["10.0.0.0/8", "::1"]
 [log]
 level = "debug"
 access = "-"
@@ -114,6 +122,8 @@ drop_params = ["utm_*", "*"]
   expected.cache = {"cache", 1024_GiB, 0, 4_GiB, 32_MiB, 2, seconds{300}, 20_MiB};
   expected.admission = {PolicyName::Always, 50'000'000, 0.001, hours{168}};
   expected.admin = {true, {"::1", 9999}};
+  expected.purge.allow = {{IpAddress::of_v4({10, 0, 0, 0}), 104}, {{}, 128}};
+  expected.purge.allow.back().first.bytes[15] = 1;
   expected.log = {"debug", "-"};
   expected.sites = {{{"a.test", "*.a.test"},
                      true,
@@ -133,6 +143,7 @@ drop_params = ["utm_*", "*"]
   EXPECT_EQ(settings.cache, expected.cache);
   EXPECT_EQ(settings.admission, expected.admission);
   EXPECT_EQ(settings.admin, expected.admin);
+  EXPECT_EQ(settings.purge, expected.purge);
   EXPECT_EQ(settings.log, expected.log);
 }
 

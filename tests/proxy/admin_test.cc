@@ -38,9 +38,14 @@ class AdminTest : public ::testing::Test {
     explanation.words.emplace_back("head", std::to_string(head.size()) + " bytes");
     return explanation;
   }
+  /// Stands in for the purger, likewise.
+  static net::awaitable<Purger::Answer> purge(net::io_context&, std::string_view json) {
+    Purger::Answer answer{json == "bad" ? 400 : 200, "{\"got\":" + std::string(json) + "}"};
+    co_return answer;
+  }
   Metrics metrics;
   std::atomic<bool> is_draining{false};
-  Admin admin{metrics, [this] { return is_draining.load(); }, explain};
+  Admin admin{metrics, [this] { return is_draining.load(); }, explain, purge};
   std::uint16_t port = 0;
 };
 

@@ -79,7 +79,7 @@ void TestIndex::put(const admission::Fingerprint& fingerprint, RecordKind kind,
                     const Location& location) {
   if (kind == RecordKind::Tombstone)
     places.erase(fingerprint.low);
-  else if (kind != RecordKind::Part)
+  else if (kind != RecordKind::Part && kind != RecordKind::Purge)
     places[fingerprint.low] = location;
 }
 

@@ -61,7 +61,8 @@ Result<ReadBack> read_all(const ObjectLog& log, const Location& location,
 /// The version that the head names; -1 when head, key or body are not exactly what was written.
 std::int64_t version_read(const ReadBack& read, std::uint64_t key);
 
-/// What an index would hold: the newest record of each key, Tombstones applied, Parts left out.
+/// What an index would hold: the newest record of each key, Tombstones applied, Parts and Purges
+/// left out.
 struct TestIndex {
   ObjectLog::OnRecord recorder();
   ObjectLog::OnReclaimed reclaimer();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cache/log/object_log.h"
+#include "cache/log/segment.h"
 #include "cache/log/segment_format.h"
 #include "tests/cache/log/log_fixture.h"
 #include "tests/support/sim_file_system.h"
@@ -430,6 +431,42 @@ TEST(ObjectLogFaults, OnAFullDiskTheOldestSegmentMakesRoom) {
     ASSERT_EQ(version_read(*read_all(*log, *place), i), 1);
   }
   EXPECT_LE(disk.bytes_used_peak(), 3 * kSegmentBytes);
+}
+
+/// A power cut must not bring back a segment without the purge that concerned it and was removed
+/// after it.
+TEST(ObjectLogFaults, APurgeOutlivesWhatIsOlderThanItselfThroughAnyPowerCut) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SimFileSystem disk(seed);
+    {
+      TestIndex index;
+      auto log = reopen(disk, index);
+      std::uint64_t key = 0;
+      // Appends until that segment is the newest.
+      const auto fill = [&](std::uint32_t segment) {
+        for (;;) {
+          const auto place = log->append(TestRecord(key++, 1, 900).view, index.reclaimer());
+          ASSERT_TRUE(place);
+          if (place->segment >= segment) return;
+        }
+      };
+      fill(2);
+      ASSERT_TRUE(log->append(TestRecord(50, 1, 0, RecordKind::Purge).view, index.reclaimer()));
+      ASSERT_TRUE(log->sync());
+      while (log->segments()->next_after(0) < 3) fill(log->segments()->next_after(0) + kSegments);
+    }
+    disk.power_cycle();
+    bool has_old = false;
+    bool has_purge = false;
+    const auto log =
+        open_log(disk, kSegmentBytes, kSegments,
+                 [&](const admission::Fingerprint& fingerprint, RecordKind kind, const Location&) {
+                   has_purge = has_purge || kind == RecordKind::Purge;
+                   has_old = has_old || fingerprint == test::fingerprint_of(0);
+                 });
+    ASSERT_TRUE(log);
+    EXPECT_TRUE(!has_old || has_purge) << "seed " << seed;
+  }
 }
 
 TEST(ObjectLogFaults, FailingSyncsNeverMakeAPromise) {

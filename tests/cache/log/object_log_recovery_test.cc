@@ -182,6 +182,31 @@ TEST(ObjectLogRecovery, ADamagedRecordDoesNotBringBackWhatItReplaced) {
   }
 }
 
+TEST(ObjectLogRecovery, ADamagedPurgeStaysOne) {
+  for (const bool damaged : {false, true}) {
+    SimFileSystem disk(1);
+    const TestRecord purge(2, 1, 0, RecordKind::Purge);
+    Location at;
+    {
+      Log log(disk);
+      log.append(TestRecord(1, 1, 500));
+      at = log.append(purge);
+    }
+    if (damaged) flip_byte(disk, at.segment, at.offset_bytes + kRecordHeaderBytes + 5);
+    std::vector<std::pair<admission::Fingerprint, Location>> purges;
+    auto log = open_log(
+        disk, kSegmentBytes, kSegments,
+        [&](const admission::Fingerprint& fingerprint, RecordKind kind, const Location& location) {
+          EXPECT_NE(kind, RecordKind::Tombstone);
+          if (kind == RecordKind::Purge) purges.emplace_back(fingerprint, location);
+        });
+    ASSERT_TRUE(log);
+    ASSERT_EQ(purges.size(), 1U);
+    EXPECT_EQ(purges.front().first, purge.view.fingerprint);
+    EXPECT_EQ(purges.front().second, at);
+  }
+}
+
 TEST(ObjectLogRecovery, ADamagedPartReplacesNothing) {
   SimFileSystem disk(1);
   Location part;

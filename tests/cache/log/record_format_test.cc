@@ -153,7 +153,7 @@ TEST(RecordFormat, ShortInputIsNoHeader) {
 }
 
 TEST(RecordFormat, AnUnknownKindIsNoHeader) {
-  for (const unsigned kind : {0U, 6U, 255U}) {
+  for (const unsigned kind : {0U, 7U, 255U}) {
     Sample sample;
     sample.view.kind = static_cast<RecordKind>(kind);
     std::vector<std::byte> front;

@@ -40,8 +40,9 @@ DiskOpening::Found DiskOpening::look(const log::ObjectLog::OnReclaimed& reclaime
   return Found::Nothing;
 }
 
-void DiskOpening::start_over_soon() noexcept {
+void DiskOpening::start_over_soon(Serving serving) noexcept {
   must_start_over_ = true;
+  if (serving == Serving::Ends) is_open_.store(false, std::memory_order_release);
   is_usable_.store(false, std::memory_order_relaxed);
 }
 

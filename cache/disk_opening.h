@@ -33,8 +33,10 @@ class DiskOpening {
   Found look(const log::ObjectLog::OnReclaimed& reclaimed);
   /// Lets readers see what was replayed.
   void publish() noexcept { is_open_.store(true, std::memory_order_release); }
+  enum class Serving : std::uint8_t { GoesOn, Ends };
   /// What the directory holds may not be found by a restart: it is emptied as soon as it can be.
-  void start_over_soon() noexcept;
+  /// Until then what the index says is right, and served on; or not, and nothing is.
+  void start_over_soon(Serving serving) noexcept;
 
   /// What the index says may be served.
   bool is_open() const noexcept { return is_open_.load(std::memory_order_acquire); }

@@ -33,11 +33,21 @@ struct Field {
   }
 };
 constexpr Field kOffset{0, 29}, kLength{29, 26}, kKind{55, 4}, kHits{59, 4}, kRecent{63, 1};
-static_assert(kHits.max() == Index::kHitsMax);
+static_assert(kHits.max() == Index::kQuartersMax);
+constexpr std::uint64_t kQuartersPerHit = 4;
 
 std::uint64_t tag_of(const admission::Fingerprint& fingerprint) noexcept {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
   return fingerprint.low ^ (fingerprint.high * kOdd);
+}
+
+std::uint64_t word_of(const Value& value) noexcept {
+  return value.low | std::uint64_t{value.high} << 32;
+}
+
+void set_word(Value& value, std::uint64_t word) noexcept {
+  value.low = static_cast<std::uint32_t>(word);
+  value.high = static_cast<std::uint32_t>(word >> 32);
 }
 
 Value pack(const Index::Entry& entry, unsigned hits) {
@@ -46,11 +56,9 @@ Value pack(const Index::Entry& entry, unsigned hits) {
   const std::uint64_t word = kOffset.put(at.offset_bytes / kUnit) |
                              kLength.put(at.length_bytes / kUnit) |
                              kKind.put(static_cast<std::uint64_t>(entry.kind)) | kHits.put(hits);
-  return {at.segment, static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
-}
-
-std::uint64_t word_of(const Value& value) noexcept {
-  return value.low | std::uint64_t{value.high} << 32;
+  Value value{at.segment, 0, 0};
+  set_word(value, word);
+  return value;
 }
 
 Index::Entry unpack(const Value& value) noexcept {
@@ -82,8 +90,9 @@ void Index::note_hit(const admission::Fingerprint& fingerprint) noexcept {
   const std::lock_guard lock(shard.mutex);
   Value* const value = shard.table.find(tag_of(fingerprint));
   if (value == nullptr) return;
-  if (kHits.of(word_of(*value)) < kHitsMax) value->high += 1U << (kHits.shift - 32);
-  value->high |= 1U << (kRecent.shift - 32);
+  const std::uint64_t word = word_of(*value);
+  const std::uint64_t hits = std::min(kHits.of(word) + kQuartersPerHit, kHits.max());
+  set_word(*value, (word & ~(kHits.max() << kHits.shift)) | kHits.put(hits) | kRecent.put(1));
 }
 
 Index::Hits Index::hits(const admission::Fingerprint& fingerprint) const noexcept {
@@ -103,8 +112,8 @@ void Index::insert(const admission::Fingerprint& fingerprint, const Entry& entry
 }
 
 bool Index::move(const admission::Fingerprint& fingerprint, const log::Location& old,
-                 const Entry& entry, unsigned count) noexcept {
-  const Value fresh = pack(entry, count);
+                 const Entry& entry, unsigned quarters) noexcept {
+  const Value fresh = pack(entry, quarters);
   Shard& shard = shard_of(fingerprint);
   const std::lock_guard lock(shard.mutex);
   Value* const value = shard.table.find(tag_of(fingerprint));

@@ -20,19 +20,20 @@ class Index {
     log::Location location;  // offset and length are multiples of kRecordAlignment
     log::RecordKind kind = log::RecordKind::Object;
   };
-  /// How often an object was hit, saturating, and whether since it was last written.
+  /// How often an object was hit, and whether since it was last written. In quarters of a hit, so
+  /// that one fades in steps; saturating at a little less than four.
   struct Hits {
-    unsigned count = 0;
+    unsigned quarters = 0;
     bool is_recent = false;
     friend bool operator==(const Hits&, const Hits&) = default;
   };
-  static constexpr unsigned kHitsMax = 15;
+  static constexpr unsigned kQuartersMax = 15;
 
   Index();
   ~Index();
 
   std::optional<Entry> find(const admission::Fingerprint&) const noexcept;
-  /// Counts a use of what is there, up to kHitsMax.
+  /// Counts a use of what is there.
   void note_hit(const admission::Fingerprint&) noexcept;
   /// None where it is not there.
   Hits hits(const admission::Fingerprint&) const noexcept;
@@ -41,7 +42,7 @@ class Index {
   /// Only if it still points to `old`: the same object is written once more, and keeps `count`
   /// hits, none of them recent.
   bool move(const admission::Fingerprint&, const log::Location& old, const Entry&,
-            unsigned count) noexcept;
+            unsigned quarters) noexcept;
   bool erase(const admission::Fingerprint&) noexcept;
   /// Only if it still points there (a reclaimed or damaged record).
   bool erase_at(const admission::Fingerprint&, const log::Location&) noexcept;

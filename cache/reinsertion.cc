@@ -18,35 +18,35 @@ constexpr bool is_whole(RecordKind kind) noexcept {
 }
 
 /// Whether it is asked for again before its next turn: each hit so far halves the doubt.
-double chance_of_hit(unsigned count) noexcept {
-  return 1 - std::ldexp(1.0, -static_cast<int>(count));
+double chance_of_hit(const Index::Hits& hits) noexcept {
+  return 1 - std::exp2(-static_cast<double>(hits.quarters) / 4);
 }
 
-unsigned hits_kept(const Index::Hits& hits) noexcept {
-  constexpr unsigned kFadingShare = 5;
-  return hits.is_recent ? hits.count : hits.count - (hits.count + kFadingShare - 1) / kFadingShare;
+/// A hit is forgotten in four turns.
+unsigned quarters_kept(const Index::Hits& hits) noexcept {
+  return hits.is_recent ? hits.quarters : hits.quarters - 1;
 }
 
 }  // namespace
 
 void Reinsertion::note_admitted(std::uint64_t bytes) noexcept {
   // More than a few turns' worth would be spent all at once.
-  constexpr std::uint64_t kTurnsSaved = 2;
+  constexpr std::uint64_t kTurnsSaved = 4;
   earned_hundredths_ = std::min(earned_hundredths_ + bytes * budget_percent_,
                                 kTurnsSaved * log_.segment_bytes() * budget_percent_);
 }
 
 void Reinsertion::before_append(std::uint64_t record_bytes, const Write& write) {
   const std::uint64_t room = log_.room_bytes();
-  if (room == 0 || room >= record_bytes + earned_hundredths_ / 100) return;
+  if (room == 0 || room >= record_bytes + budget_bytes()) return;
   const auto segment = log_.next_to_go();
   if (!segment || *segment == done_segment_) return;
   done_segment_ = *segment;
   for (const Candidate& candidate : candidates(*segment)) {
-    if (candidate.bytes > earned_hundredths_ / 100) continue;
+    if (candidate.bytes > budget_bytes()) continue;
     const auto written = reinsert(candidate, write);
     if (!written) return;
-    earned_hundredths_ -= std::min(*written * 100, earned_hundredths_);
+    earned_hundredths_ -= *written * 100;
   }
 }
 
@@ -57,14 +57,14 @@ std::vector<Reinsertion::Candidate> Reinsertion::candidates(std::uint32_t segmen
   for (const log::LoggedRecord& record : *records) {
     if (!is_whole(record.kind) && record.kind != RecordKind::LargeObject) continue;
     const Index::Hits hits = index_.hits(record.fingerprint);
-    if (hits.count == 0) continue;
+    if (hits.quarters == 0) continue;
     const auto entry = index_.find(record.fingerprint);
     // It is that record, or a refreshed head that may use this record's body.
     if (!entry || (entry->location != record.location && entry->kind != RecordKind::LargeObject))
       continue;
     const std::uint64_t bytes = record.location.length_bytes;
     all.push_back({record.fingerprint, *entry, bytes, hits,
-                   chance_of_hit(hits.count) / static_cast<double>(bytes)});
+                   chance_of_hit(hits) / static_cast<double>(bytes)});
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.worth > b.worth; });
@@ -102,12 +102,13 @@ Result<std::uint64_t> Reinsertion::reinsert(const Candidate& candidate, const Wr
   view.key = head.key;
   view.head = head.head;
   view.body = pieces;
-  // Another segment would push out the one that is read here.
-  if (log::encoded_bytes(view) > log_.room_bytes()) return kNothing;
+  // Beyond the room, another segment would push out the one that is read here.
+  const std::uint64_t bytes = log::encoded_bytes(view);
+  if (bytes > log_.room_bytes() || bytes > budget_bytes()) return kNothing;
   const auto at = write(view);
   if (!at) return at.error();
   index_.move(candidate.fingerprint, candidate.entry.location, {*at, view.kind},
-              hits_kept(candidate.hits));
+              quarters_kept(candidate.hits));
   return std::uint64_t{at->length_bytes};
 }
 

@@ -14,8 +14,8 @@ namespace secondsight::cache {
 /// budget allows: those first that are likeliest to be hit again per byte. Nothing is missing
 /// meanwhile, as old and new record are both there until the segment goes.
 ///
-/// An object that was not hit since it was last written keeps four fifths of its hits, so that what
-/// has cooled off leaves after some turns (decision 0005). The budget is a share of the admitted
+/// An object that was not hit since it was last written loses a quarter of a hit, so that what has
+/// cooled off leaves after some turns (decision 0005). The budget is a share of the admitted
 /// bytes, so that it never drives the disk itself. What lies in several parts is not moved: its
 /// turn costs as much as a fetch saves. One thread.
 class Reinsertion {
@@ -39,6 +39,7 @@ class Reinsertion {
     Index::Hits hits;
     double worth = 0;  // hits to be expected per byte, in no particular unit
   };
+  std::uint64_t budget_bytes() const noexcept { return earned_hundredths_ / 100; }
   std::vector<Candidate> candidates(std::uint32_t segment) const;
   bool is_purged(const log::Location& at, const log::RecordHead& head) const;
   /// Bytes written. Errors: those of the write.

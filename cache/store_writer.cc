@@ -247,7 +247,7 @@ void StoreWriter::execute(StoreJob& job) {
       owed_markers_.push_back(job.object);
       return;
     }
-    store_.opening().start_over_soon();
+    store_.opening().start_over_soon(DiskOpening::Serving::Ends);  // the one it outdates is there
   }
   if (wanted) pending_.erase(found);
   note_pending();
@@ -344,7 +344,7 @@ void StoreWriter::execute(RemoveJob& job) {
   if (owed_tombstones_.size() < kOwedTombstonesMax)
     owed_tombstones_.push_back(job.key);
   else
-    store_.opening().start_over_soon();
+    store_.opening().start_over_soon(DiskOpening::Serving::GoesOn);
 }
 
 void StoreWriter::execute(PurgeJob& job) {

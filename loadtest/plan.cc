@@ -64,6 +64,7 @@ Plan make_plan(RequestSource& source, std::uint64_t requests_max) {
     ++object.times_asked;
     plan.requested_bytes += object.size_bytes;
     plan.requests.push_back(place->second);
+    plan.times_seconds.push_back(request.time_seconds);
   }
   plan.one_hit_objects = static_cast<std::uint64_t>(std::count_if(
       plan.objects.begin(), plan.objects.end(), [](const auto& o) { return o.times_asked == 1; }));

@@ -20,6 +20,7 @@ struct PlannedObject {
 struct Plan {
   std::vector<PlannedObject> objects;
   std::vector<std::uint32_t> requests;  // indexes into objects
+  std::vector<double> times_seconds;    // of the requests, as in SourceRequest
   std::uint64_t unique_bytes = 0;
   std::uint64_t requested_bytes = 0;
   std::uint64_t one_hit_objects = 0;

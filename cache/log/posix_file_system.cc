@@ -48,7 +48,7 @@ class PosixFile final : public File {
 
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out,
                               ReadMode mode) const override {
-    if (mode == ReadMode::Uncached) return read_uncached(descriptor_, offset, out);
+    if (mode == ReadMode::Uncached) return read_uncached(calls_, descriptor_, offset, out);
     const int flags = mode == ReadMode::PageCacheOnly ? RWF_NOWAIT : 0;
     std::size_t filled = 0;
     while (filled < out.size()) {

@@ -37,7 +37,7 @@ class ReadOnlyFile final : public File {
   /// Whoever looks a directory over wants to know what the device has: every mode is Uncached.
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out,
                               ReadMode /*mode*/) const override {
-    return read_uncached(descriptor_, offset, out);
+    return read_uncached(SystemCalls::of_kernel(), descriptor_, offset, out);
   }
   Result<std::uint64_t> size() const override {
     struct stat status {};

@@ -36,11 +36,12 @@ boost::system::error_code last_error() noexcept {
 }
 
 /// As many of the bytes as there are before the end of the file.
-Result<std::size_t> read_plainly(int descriptor, std::uint64_t offset, std::span<std::byte> out) {
+Result<std::size_t> read_plainly(SystemCalls& calls, int descriptor, std::uint64_t offset,
+                                 std::span<std::byte> out) {
   std::size_t filled = 0;
   while (filled < out.size()) {
-    const ssize_t n = ::pread(descriptor, out.data() + filled, out.size() - filled,
-                              static_cast<off_t>(offset + filled));
+    const iovec piece{out.data() + filled, out.size() - filled};
+    const ssize_t n = calls.preadv2(descriptor, &piece, 1, static_cast<off_t>(offset + filled), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return last_error();
     if (n == 0) break;
@@ -50,7 +51,8 @@ Result<std::size_t> read_plainly(int descriptor, std::uint64_t offset, std::span
 }
 
 /// The same through an aligned buffer, which O_DIRECT wants.
-Result<std::size_t> read_directly(int descriptor, std::uint64_t offset, std::span<std::byte> out) {
+Result<std::size_t> read_directly(SystemCalls& calls, int descriptor, std::uint64_t offset,
+                                  std::span<std::byte> out) {
   const std::uint64_t end = offset + out.size();
   const std::uint64_t first = offset / kAlignment * kAlignment;
   const std::uint64_t aligned_end = (end + kAlignment - 1) / kAlignment * kAlignment;
@@ -61,8 +63,9 @@ Result<std::size_t> read_directly(int descriptor, std::uint64_t offset, std::spa
   const std::span<std::byte> piece(static_cast<std::byte*>(buffer.get()), buffer_bytes);
   std::size_t filled = 0;
   for (std::uint64_t at = first; at < end; at += buffer_bytes) {
-    const auto read = read_plainly(
-        descriptor, at, piece.first(std::min<std::uint64_t>(buffer_bytes, aligned_end - at)));
+    const auto read =
+        read_plainly(calls, descriptor, at,
+                     piece.first(std::min<std::uint64_t>(buffer_bytes, aligned_end - at)));
     if (!read) return read;
     const std::uint64_t skip = offset > at ? offset - at : 0;
     if (*read <= skip) break;
@@ -76,14 +79,15 @@ Result<std::size_t> read_directly(int descriptor, std::uint64_t offset, std::spa
 
 }  // namespace
 
-Result<std::size_t> read_uncached(int descriptor, std::uint64_t offset, std::span<std::byte> out) {
+Result<std::size_t> read_uncached(SystemCalls& calls, int descriptor, std::uint64_t offset,
+                                  std::span<std::byte> out) {
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
-  const Descriptor direct(::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+  const Descriptor direct(calls.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC, 0));
   if (direct.number() >= 0) {
-    auto read = read_directly(direct.number(), offset, out);
+    auto read = read_directly(calls, direct.number(), offset, out);
     if (read || read.error() != boost::system::errc::invalid_argument) return read;
   }
-  return read_plainly(descriptor, offset, out);
+  return read_plainly(calls, descriptor, offset, out);
 }
 
 }  // namespace secondsight::cache::log

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cache/log/system_calls.h"
 #include "config/result.h"
 
 namespace secondsight::cache::log {
@@ -11,6 +12,7 @@ namespace secondsight::cache::log {
 /// end of the file. Reads with O_DIRECT through a description of its own, so that neither the flag
 /// nor read-ahead touches the other users of the descriptor; plainly where the file system knows no
 /// O_DIRECT. Thread-safe. Errors: I/O.
-Result<std::size_t> read_uncached(int descriptor, std::uint64_t offset, std::span<std::byte> out);
+Result<std::size_t> read_uncached(SystemCalls& calls, int descriptor, std::uint64_t offset,
+                                  std::span<std::byte> out);
 
 }  // namespace secondsight::cache::log

@@ -1,6 +1,7 @@
 // A disk that is not there, goes away, fills up or comes back: what is counted and said, and that
 // nothing is served that was removed meanwhile.
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -52,8 +53,10 @@ class DiskTroubleTest : public ::testing::Test {
     return refusal;
   }
   void remove(std::string_view target) { cache_->invalidate(key_of(target), nullptr, WallTime{}); }
-  /// Whether the object is served from disk, and with the right bytes.
+  /// Whether the object is served from disk, as a request would look for it: what waits in the
+  /// writer's queue goes first.
   bool is_served(std::string_view target) {
+    if (cache_->find_in_memory(key_of(target))) return false;
     const auto entry = cache_->find_on_disk(key_of(target));
     if (!entry) return false;
     const auto object = cache_->open_object(key_of(target), *entry, log::ReadMode::Blocking);
@@ -218,6 +221,41 @@ TEST_F(DiskTroubleTest, MoreRemovalsThanAreRememberedGiveUpTheDisk) {
   EXPECT_TRUE(is_served("/c"));
 }
 
+TEST_F(DiskTroubleTest, ARemovalThatIsOwedComesBeforeWhatIsReplayed) {
+  const log::ObjectLog::Options options{
+      .capacity_bytes = kDiskBytes, .segment_bytes = 1_MiB, .seed_id = kSeed.id()};
+  const auto a = object_of("/a"), b = object_of("/b");
+  {
+    const auto log = std::move(*log::ObjectLog::closed(files_, options));
+    Index index;
+    StoreWriter writer(*log, index, nullptr, 16_MiB, metrics_);
+    EXPECT_EQ(writer.store(a), Detail::None);
+    EXPECT_EQ(writer.store(b), Detail::None);
+  }
+  files_.fail_attach(errc::io_error);
+  for (const bool is_restart : {false, true}) {
+    const auto log = std::move(*log::ObjectLog::closed(files_, options));
+    Index index;
+    StoreWriter writer(*log, index, nullptr, 16_MiB, metrics_);
+    EXPECT_EQ(writer.is_open(), is_restart);
+    if (!is_restart) {
+      writer.remove(a->key);
+      writer.drain();
+      files_.fail_changes(errc::read_only_file_system);  // it cannot be told to the disk yet
+      files_.allow_attach();
+      writer.try_disk_again();
+      writer.drain();
+      EXPECT_TRUE(writer.is_open());
+      EXPECT_FALSE(index.find(a->key.fingerprint()));
+      files_.heal();
+      writer.try_disk_again();
+      writer.drain();
+    }
+    EXPECT_FALSE(index.find(a->key.fingerprint()));
+    EXPECT_TRUE(index.find(b->key.fingerprint()));
+  }
+}
+
 /// The same where the disk was open, and then refused to be written to.
 TEST_F(DiskTroubleTest, MoreRemovalsThanAReadOnlyDiskIsOwedGiveItUpWhenItCanBeWrittenTo) {
   const auto open_log = [this] {
@@ -252,6 +290,27 @@ TEST_F(DiskTroubleTest, MoreRemovalsThanAReadOnlyDiskIsOwedGiveItUpWhenItCanBeWr
   EXPECT_TRUE(writer.is_open());
   EXPECT_FALSE(index.find(a));
   EXPECT_TRUE(index.find(key_of("/b").fingerprint()));
+}
+
+/// A marker that got lost would let the one on disk lead to what it outdates: nothing is served
+/// then.
+TEST_F(DiskTroubleTest, MoreMarkersThanAReadOnlyDiskIsOwedEndWhatItServes) {
+  open();
+  EXPECT_EQ(store("/a"), Detail::None);
+  files_.fail_changes(errc::read_only_file_system);
+  const ObjectPtr known = make_marker(key_of("/m"), {"accept"}, {}, {});
+  for (std::size_t i = 0; i < StoreWriter::kOwedTombstonesMax; ++i)
+    cache_->invalidate(key_of("/" + std::to_string(i)), known, WallTime{});
+  cache_->drain();
+  EXPECT_TRUE(is_served("/a"));
+  cache_->invalidate(key_of("/m"), known, WallTime{});
+  tick();
+  EXPECT_FALSE(is_served("/a"));
+  files_.heal();
+  tick(8);
+  EXPECT_FALSE(is_served("/a"));
+  EXPECT_EQ(store("/b"), Detail::None);
+  EXPECT_TRUE(is_served("/b"));
 }
 
 TEST_F(DiskTroubleTest, AnotherDirectoryIsUsedAndTheOldOneLetGo) {
@@ -382,6 +441,44 @@ TEST_F(DiskTroubleTest, ObjectsThatCannotBeReadAreOneLine) {
   EXPECT_FALSE(is_served("/12"));
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(lines_with(log, "stored object dropped"), 2) << log;
+}
+
+/// Whoever asks while the disk is replayed finds nothing, or what is right; and nothing that was
+/// removed before the answer.
+TEST_F(DiskTroubleTest, ItIsOpenedUnderRequests) {
+  constexpr int kObjects = 2'000;
+  open();
+  for (int i = 0; i < kObjects; ++i) {
+    const auto object = object_of("/" + std::to_string(i), 100);
+    const Sighting sighting = cache_->sight(object->key, 100);
+    EXPECT_EQ(cache_->store(*sighting.admitted, object), Detail::None);
+  }
+  cache_.reset();
+  files_.fail_attach(errc::io_error);
+  open();
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([this, t, &wrong] {
+      for (int i = t; i < kObjects; i += 3) {
+        const std::string target = "/" + std::to_string(i);
+        is_served(target);
+        if (i % 2 == 0) continue;
+        remove(target);
+        if (is_served(target)) ++wrong;
+      }
+    });
+  }
+  files_.heal();
+  tick();
+  for (std::thread& thread : threads) thread.join();
+  cache_->drain();
+  EXPECT_EQ(wrong, 0);
+  for (const bool is_reopened : {false, true}) {
+    if (is_reopened) reopen();
+    for (int i = 0; i < kObjects; ++i)
+      EXPECT_EQ(is_served("/" + std::to_string(i)), i % 2 == 0) << i;
+  }
 }
 
 /// Many writers, a small disk, slow readers: the files never take more than cache.disk.

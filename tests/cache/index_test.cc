@@ -114,7 +114,7 @@ TEST(Index, KeepsPlacesOfEverySize) {
           ASSERT_TRUE(entry);
           EXPECT_EQ(entry->location, (Location{segment, offset, length}));
           EXPECT_EQ(entry->kind, kind);
-          EXPECT_EQ(index.hits(id), (Index::Hits{Index::kHitsMax, true}));
+          EXPECT_EQ(index.hits(id), (Index::Hits{Index::kQuartersMax, true}));
         }
 }
 
@@ -127,7 +127,7 @@ TEST(Index, CountsHitsAndKnowsWhetherTheLastIsRecent) {
   EXPECT_EQ(index.hits(fingerprint(1)), Index::Hits{});
   index.note_hit(fingerprint(1));
   index.note_hit(fingerprint(1));
-  EXPECT_EQ(index.hits(fingerprint(1)), (Index::Hits{2, true}));
+  EXPECT_EQ(index.hits(fingerprint(1)), (Index::Hits{8, true}));
   EXPECT_TRUE(index.move(fingerprint(1), first, {second}, 1));
   EXPECT_EQ(index.hits(fingerprint(1)), (Index::Hits{1, false}));
   index.insert(fingerprint(1), {first});

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "cache/disk_store.h"
+#include "cache/log/record_format.h"
 #include "tests/cache/cache_fixture.h"
 
 namespace secondsight::cache {
@@ -117,23 +118,24 @@ TEST_F(ReinsertionTest, WhatWasHitOutlivesItsSegmentAndWhatWasNotDoesNot) {
   EXPECT_GT(written("reappended"), 0);
 }
 
-TEST_F(ReinsertionTest, OneHitIsGoodForTwoTurnsAndManyForSome) {
-  const ObjectPtr once = put("/once"), often = put("/often");
+TEST_F(ReinsertionTest, AHitIsGoodForFiveTurnsAndManyForMore) {
+  const ObjectPtr once = put("/once"), thrice = put("/thrice");
   hit("/once");
-  for (int i = 0; i < 5; ++i) hit("/often");
-  std::vector<bool> once_there, often_there;
-  for (int round = 0; round < 9; ++round) {
-    const auto segment = entry("/often") ? entry("/often")->location.segment : 0;
-    for (int i = 0; i < 1'000 && entry("/often") && entry("/often")->location.segment == segment;
-         ++i)
-      put("/filler" + std::to_string(++fillers_));
-    turn();
-    once_there.push_back(is_there(once));
-    often_there.push_back(is_there(often));
-  }
-  EXPECT_EQ(once_there, (std::vector<bool>{1, 1, 0, 0, 0, 0, 0, 0, 0}));
-  // 5 hits, then 5, 4, 3, 2, 1 and 0 of them are left.
-  EXPECT_EQ(often_there, (std::vector<bool>{1, 1, 1, 1, 1, 1, 0, 0, 0}));
+  for (int i = 0; i < 3; ++i) hit("/thrice");
+  const auto turns_lived = [this](const ObjectPtr& object, const std::string& target) {
+    for (int turns = 0; turns < 50; ++turns) {
+      const auto at = entry(target);
+      if (!at) return turns - 1;
+      while (entry(target) && entry(target)->location == at->location)
+        put("/filler" + std::to_string(++fillers_));
+      EXPECT_EQ(is_there(object), entry(target).has_value());
+    }
+    return 50;
+  };
+  // The first turn costs nothing, as the hits are recent; then a quarter each, down to none.
+  EXPECT_EQ(turns_lived(once, "/once"), 1 + 4);
+  // It has lived through as many meanwhile.
+  EXPECT_EQ(turns_lived(thrice, "/thrice"), 1 + 12 - (1 + 4) - 1);
 }
 
 TEST_F(ReinsertionTest, WritesAtMostATenthOfWhatWasAdmitted) {
@@ -231,6 +233,36 @@ TEST_F(ReinsertionTest, AFreshenedHeadTakesItsBodyAlong) {
   const auto reader = log_->open_object(entry("/freshened")->location, log::ReadMode::Blocking);
   ASSERT_TRUE(reader);
   EXPECT_NE((*reader)->head().head.find("Freshened: yes"), std::string::npos);
+}
+
+/// What is known of it beforehand is the head's record only.
+TEST_F(ReinsertionTest, AFreshenedHeadsBodyIsPaidFor) {
+  append_alone("/freshened", 6'000);
+  const CacheKey key = key_of("/freshened");
+  const std::vector<log::PartRef> parts{{entry("/freshened")->location, 6'000}};
+  log::RecordView view;
+  view.kind = log::RecordKind::LargeObject;
+  view.fingerprint = key.fingerprint();
+  view.key = key.text();
+  view.head = "OK\r\n";
+  view.parts = parts;
+  const auto at = log_->append(view, [](const auto&, const auto&) {});
+  ASSERT_TRUE(at);
+  index_->insert(key.fingerprint(), {*at, view.kind});
+  hit("/freshened");
+  bring_to_the_end_alone();
+  for (const std::uint64_t budget : {5'000U, 7'000U}) {
+    SCOPED_TRACE(budget);
+    Reinsertion reinsertion(*log_, *index_, 100);
+    reinsertion.note_admitted(budget);
+    int writes = 0;
+    reinsertion.before_append(log_->room_bytes(), [&](const log::RecordView& again) {
+      ++writes;
+      EXPECT_LE(log::encoded_bytes(again), budget);
+      return log_->append(again, [](const auto&, const auto&) {});
+    });
+    EXPECT_EQ(writes, budget > 6'000 ? 1 : 0);
+  }
 }
 
 /// Whatever fails while an object is moved, it is whole where the index says, or it is a miss.

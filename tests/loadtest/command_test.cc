@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <future>
 #include <gmock/gmock.h>
-#include <future>
 #include <string>
 #include <sys/wait.h>
 
@@ -10,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "loadtest/origin.h"
+#include "tests/loadtest/run_command.h"
 #include "tests/loadtest/scripted_server.h"
 #include "tests/loadtest/test_files.h"
 
@@ -19,30 +19,13 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-struct Ran {
-  int code = -1;
-  std::string text;  // standard output and error
-};
-Ran run(const std::string& arguments) {
-  const std::string line = std::string("'") + SECONDSIGHT_LOAD_BINARY + "' " + arguments + " 2>&1";
-  std::FILE* const pipe = popen(line.c_str(), "r");
-  Ran ran;
-  std::array<char, 4096> buffer;
-  std::size_t count = 0;
-  while ((count = fread(buffer.data(), 1, buffer.size(), pipe)) > 0)
-    ran.text.append(buffer.data(), count);
-  const int status = pclose(pipe);
-  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ran;
-}
-
 std::string proxy() {
   return std::string("--proxy '") + SECONDSIGHT_FAKE_PROXY + "' ";
 }
 
 TEST(Command, HelpOfEachIsOnStandardOutput) {
   EXPECT_EQ(run("--help").code, 0);
-  for (const std::string name : {"demo", "replay", "origin", "workload"}) {
+  for (const std::string name : {"demo", "replay", "simulate", "origin", "workload"}) {
     const Ran ran = run(name + " --help");
     EXPECT_EQ(ran.code, 0) << name;
     EXPECT_THAT(ran.text, HasSubstr("usage: secondsight-load " + name)) << name;

@@ -24,6 +24,7 @@ class TroubledFileSystem final : public cache::log::FileSystem {
 
   /// attach() fails so until heal().
   void fail_attach(Error error) { state_->set(&State::attach, error); }
+  void allow_attach() { state_->set(&State::attach, std::nullopt); }
   /// Each change of the directory or a file does, and each reading of the directory.
   void fail_changes(Error error) { state_->set(&State::changes, error); }
   /// Each reading of a file.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cache/log/posix_file_system.h"
+#include "loadtest/sparse_file_system.h"
 #include "tests/cache/log/log_fixture.h"
 #include "tests/support/faulty_system_calls.h"
 #include "tests/support/sim_file_system.h"
@@ -15,15 +16,18 @@ enum class Backend : std::uint8_t {
   Simulated,
   Posix,
   PosixTroubled,  // its calls are interrupted, and read and write a little at a time
+  Sparse,         // what offline simulations use; for one thread
 };
 
-/// Runs a test on the simulated and on the real file system.
+/// Runs a test on the simulated and on the real file system, and where asked on the sparse one.
 class OnEveryFileSystem : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
     if (GetParam() == Backend::Simulated) {
       simulated_ = std::make_unique<SimFileSystem>(1);
       files_ = simulated_.get();
+    } else if (GetParam() == Backend::Sparse) {
+      files_ = &sparse_;
     } else {
       auto& calls = GetParam() == Backend::Posix ? cache::log::SystemCalls::of_kernel() : troubled_;
       posix_ = std::make_unique<cache::log::PosixFileSystem>(directory_.path(), calls);
@@ -42,6 +46,7 @@ class OnEveryFileSystem : public ::testing::TestWithParam<Backend> {
   TemporaryDirectory directory_;
   FaultySystemCalls troubled_{FaultySystemCalls::Pace::Troubled};
   std::unique_ptr<SimFileSystem> simulated_;
+  loadtest::SparseFileSystem sparse_;
   std::unique_ptr<cache::log::PosixFileSystem> posix_;
   cache::log::FileSystem* files_ = nullptr;
 };
@@ -52,6 +57,8 @@ inline std::string backend_name(const ::testing::TestParamInfo<Backend>& info) {
       return "Simulated";
     case Backend::Posix:
       return "Posix";
+    case Backend::Sparse:
+      return "Sparse";
     case Backend::PosixTroubled:
       break;
   }
@@ -63,6 +70,10 @@ inline std::string backend_name(const ::testing::TestParamInfo<Backend>& info) {
                            ::testing::Values(::secondsight::test::Backend::Simulated,      \
                                              ::secondsight::test::Backend::Posix,          \
                                              ::secondsight::test::Backend::PosixTroubled), \
+                           ::secondsight::test::backend_name)
+#define INSTANTIATE_ON_SPARSE_FILES(suite)                                          \
+  INSTANTIATE_TEST_SUITE_P(Offline, suite,                                          \
+                           ::testing::Values(::secondsight::test::Backend::Sparse), \
                            ::secondsight::test::backend_name)
 
 }  // namespace secondsight::test

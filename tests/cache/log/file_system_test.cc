@@ -20,6 +20,7 @@ std::vector<std::byte> counting(std::size_t bytes) {
 
 class FileSystemTest : public test::OnEveryFileSystem {};
 INSTANTIATE_ON_EVERY_FILE_SYSTEM(FileSystemTest);
+INSTANTIATE_ON_SPARSE_FILES(FileSystemTest);
 
 TEST_P(FileSystemTest, ListsWhatWasCreatedAndNotRemoved) {
   EXPECT_TRUE(files().list()->empty());

@@ -121,6 +121,7 @@ class Model {
 
 class ObjectLogModel : public test::OnEveryFileSystem {};
 INSTANTIATE_ON_EVERY_FILE_SYSTEM(ObjectLogModel);
+INSTANTIATE_ON_SPARSE_FILES(ObjectLogModel);
 
 TEST_P(ObjectLogModel, AgreesWithAMap) {
   const std::uint64_t seed = run_seed();

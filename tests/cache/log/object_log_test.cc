@@ -38,6 +38,7 @@ class ObjectLogTest : public test::OnEveryFileSystem {
   TestIndex index_;
 };
 INSTANTIATE_ON_EVERY_FILE_SYSTEM(ObjectLogTest);
+INSTANTIATE_ON_SPARSE_FILES(ObjectLogTest);
 
 TEST_P(ObjectLogTest, ReadsBackWhatWasAppendedAtEveryBoundary) {
   auto log = open(1_MiB * 16, 4);

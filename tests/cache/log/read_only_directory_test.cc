@@ -1,12 +1,15 @@
 #include "cache/log/read_only_directory.h"
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <random>
 
 #include "cache/log/posix_file_system.h"
 #include "tests/cache/log/log_fixture.h"
+#include "tests/support/faulty_system_calls.h"
 
 namespace secondsight::cache::log {
 namespace {
@@ -79,27 +82,61 @@ TEST(ReadOnlyDirectory, AMissingDirectoryIsNotMade) {
   EXPECT_EQ(ReadOnlyDirectory::open_directory(missing).error(), errc::not_a_directory);
 }
 
-/// Unaligned offsets and lengths around the borders of pages, of pieces and of the file.
+/// Unaligned offsets and lengths around the borders of pages, of pieces and of the file; whole
+/// reads, and ones that are cut short and interrupted.
 TEST(ReadUncached, GivesTheSameBytesAsAPlainRead) {
   const TemporaryDirectory directory;
-  auto files = *PosixFileSystem::open_directory(directory.path());
-  auto file = *files->create("a");
   const auto bytes = test::body_of(1, 1, (2U << 20) + 12'345);
-  const std::array<std::span<const std::byte>, 1> pieces{bytes};
-  ASSERT_TRUE(file->write_at(0, pieces));
   std::vector<std::pair<std::uint64_t, std::size_t>> ranges = {
       {0, 0},       {0, 1},        {4'095, 2},         {4'096, 4'096},         {1, 4'095},
       {0, 2 << 20}, {1, 1U << 20}, {bytes.size(), 10}, {bytes.size() - 1, 10},
   };
   std::mt19937_64 random(5);
   for (int i = 0; i < 60; ++i) ranges.emplace_back(random() % (3U << 20), random() % (3U << 20));
-  for (const auto& [offset, length] : ranges) {
-    std::vector<std::byte> plain(length), uncached(length);
-    const auto expected = file->read_at(offset, plain, ReadMode::Blocking);
-    const auto read = file->read_at(offset, uncached, ReadMode::Uncached);
-    ASSERT_TRUE(read) << read.error().message();
-    ASSERT_EQ(*read, *expected) << offset << " + " << length;
-    ASSERT_TRUE(plain == uncached) << offset << " + " << length;
+  for (const auto pace :
+       {test::FaultySystemCalls::Pace::Normal, test::FaultySystemCalls::Pace::Troubled}) {
+    test::FaultySystemCalls calls(pace);
+    PosixFileSystem files(directory.path(), calls);
+    ASSERT_TRUE(files.attach());
+    if (pace == test::FaultySystemCalls::Pace::Normal) {
+      const std::array<std::span<const std::byte>, 1> pieces{bytes};
+      ASSERT_TRUE((*files.create("a"))->write_at(0, pieces));
+    }
+    const auto file = *files.open("a");
+    for (const auto& [offset, length] : ranges) {
+      std::vector<std::byte> uncached(length);
+      const auto read = file->read_at(offset, uncached, ReadMode::Uncached);
+      ASSERT_TRUE(read) << read.error().message();
+      const std::uint64_t first = std::min<std::uint64_t>(offset, bytes.size());
+      const std::uint64_t there = std::min<std::uint64_t>(length, bytes.size() - first);
+      ASSERT_EQ(*read, there) << offset << " + " << length;
+      ASSERT_TRUE(std::equal(uncached.begin(),
+                             uncached.begin() + static_cast<std::ptrdiff_t>(there),
+                             bytes.begin() + static_cast<std::ptrdiff_t>(first)))
+          << offset << " + " << length;
+    }
+  }
+}
+
+TEST(ReadUncached, AnErrorOfTheDeviceIsReported) {
+  const TemporaryDirectory directory;
+  test::FaultySystemCalls calls(test::FaultySystemCalls::Pace::Normal);
+  PosixFileSystem files(directory.path(), calls);
+  ASSERT_TRUE(files.attach());
+  const auto bytes = test::body_of(1, 1, 10'000);
+  const std::array<std::span<const std::byte>, 1> pieces{bytes};
+  const auto file = *files.create("a");
+  ASSERT_TRUE(file->write_at(0, pieces));
+  std::vector<std::byte> out(10'000);
+  calls.fail(test::FaultySystemCalls::Kind::Read, 0, EIO);
+  EXPECT_EQ(file->read_at(0, out, ReadMode::Uncached).error(), errc::io_error);
+  // One that knows no direct reads, when it is opened so or only when it is read.
+  for (const auto kind :
+       {test::FaultySystemCalls::Kind::Open, test::FaultySystemCalls::Kind::Read}) {
+    calls.fail(kind, 0, EINVAL);
+    EXPECT_EQ(*file->read_at(0, out, ReadMode::Uncached), out.size());
+    EXPECT_TRUE(calls.has_failed());
+    EXPECT_TRUE(out == bytes);
   }
 }
 

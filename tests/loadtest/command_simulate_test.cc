@@ -1,0 +1,100 @@
+#include <gmock/gmock.h>
+#include <string>
+
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+#include "tests/loadtest/run_command.h"
+#include "tests/loadtest/test_files.h"
+
+namespace secondsight::loadtest {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// 100 objects of 1,000 bytes, asked three times in a row, each time in order.
+std::string small_trace() {
+  std::string text = "timestamp_seconds,key,size_bytes\n";
+  for (int i = 0; i < 300; ++i)
+    text += std::to_string(i) + ",k" + std::to_string(i % 100) + ",1000\n";
+  return text;
+}
+
+TEST(SimulateCommand, ComparesASmallTraceOnDiskAndInMemory) {
+  const TemporaryDirectory files;
+  const std::string trace = files.write("small.csv", small_trace());
+  const std::string json = files.path("report.json");
+  const Ran ran = run("simulate '" + trace + "' --keys 100% --json '" + json + "'");
+  ASSERT_EQ(ran.code, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("300 requests for 100 objects"));
+  EXPECT_THAT(ran.text, HasSubstr("below LRU: "));
+
+  const auto report = boost::json::parse(read_text(json)).as_object();
+  const auto& comparisons = report.at("comparisons").as_array();
+  ASSERT_EQ(comparisons.size(), 2u);
+  const auto& on_disk = comparisons[0].at("runs").as_array();
+  ASSERT_EQ(on_disk.size(), 1u) << "every size was raised to the log's least";
+  EXPECT_EQ(on_disk[0].at("hits"), 100u) << "written the second time";
+  EXPECT_EQ(on_disk[0].at("lru").at("hits"), 100u);
+  EXPECT_EQ(on_disk[0].at("lru_admit_all").at("hits"), 200u);
+  EXPECT_EQ(on_disk[0].at("hits_bound"), 200u);
+  EXPECT_EQ(comparisons[1].at("runs").as_array().size(), 5u);
+}
+
+TEST(SimulateCommand, BothSizesMakePairsWithThePolicyThatIsNamed) {
+  const TemporaryDirectory files;
+  const std::string trace = files.write("small.csv", small_trace());
+  const std::string json = files.path("report.json");
+  const Ran ran = run("simulate '" + trace + "' '" + trace +
+                      "' --disk 1MiB,2MiB --memory 100% --policy always --json '" + json + "'");
+  ASSERT_EQ(ran.code, 0) << ran.text;
+  const auto report = boost::json::parse(read_text(json)).as_object();
+  const auto& comparisons = report.at("comparisons").as_array();
+  ASSERT_EQ(comparisons.size(), 2u) << "a trace each";
+  EXPECT_EQ(comparisons[0].at("policy"), "always");
+  const auto& runs = comparisons[0].at("runs").as_array();
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[1].at("disk_bytes"), 2u << 20);
+  EXPECT_EQ(runs[1].at("memory_bytes"), 100'000u);
+  EXPECT_EQ(runs[1].at("hits"), 200u);
+}
+
+TEST(SimulateCommand, BadUsageSaysWhatIsWrongAndEndsWithTwo) {
+  const TemporaryDirectory files;
+  const std::string trace = "simulate '" + files.write("small.csv", small_trace()) + "' ";
+  struct Case {
+    const char* arguments;
+    const char* says;
+  };
+  for (const Case& c : {
+           Case{"--disk 5x", "--disk: '5x' is neither"},
+           Case{"--disk 1MiB,", "--disk: '' is neither"},
+           Case{"--memory -1%", "--memory: '-1%' is neither"},
+           Case{"--memory 0", "--memory: '0' is neither"},
+           Case{"--policy never", "'never' is neither second-sighting nor always"},
+           Case{"--keys some", "--keys: 'some' is neither"},
+           Case{"--window 3", "--window: '3' is no time"},
+           Case{"--max-object big", "--max-object: 'big'"},
+           Case{"--bogus", "unrecognised option '--bogus'"},
+       }) {
+    const Ran ran = run(trace + c.arguments);
+    EXPECT_EQ(ran.code, 2) << c.arguments << '\n' << ran.text;
+    EXPECT_THAT(ran.text, HasSubstr(c.says)) << c.arguments;
+  }
+  EXPECT_THAT(run("simulate").text, HasSubstr("a trace is needed"));
+  EXPECT_EQ(run("simulate").code, 2);
+  EXPECT_EQ(run("simulate '" + files.path("none.csv") + "'").code, 1);
+}
+
+/// The claim of docs/experiments.md that no other test would notice.
+TEST(SimulateCommand, TheMemoryTierHitsMoreThanLruOnTheProxyTrace) {
+  const std::string trace = recorded_trace("bu98-proxy.csv.gz");
+  NEED_RECORDED_TRACE(trace);
+  const Ran ran = run("simulate '" + trace + "' --memory 0.1%,1%,10%");
+  EXPECT_EQ(ran.code, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("below LRU: 0 of 3"));
+}
+
+}  // namespace
+}  // namespace secondsight::loadtest

@@ -16,6 +16,7 @@
 #include "cache/memory_tier.h"
 #include "cache/object.h"
 #include "cache/policy/read_facts.h"
+#include "cache/purge_list.h"
 #include "config/check.h"
 #include "config/metrics.h"
 #include "loadtest/origin_response.h"
@@ -141,7 +142,7 @@ class SimulatedCache {
                                [](const auto&, auto, const auto&) {});
     if (!log) throw RunError("the simulated log: " + log.error().message());
     log_ = std::move(*log);
-    store_ = std::make_unique<cache::DiskStore>(*log_, index_, memory_.get(), metrics_);
+    store_ = std::make_unique<cache::DiskStore>(*log_, index_, memory_.get(), purges_, metrics_);
   }
 
   void request(std::uint32_t object, double time_seconds) {
@@ -267,6 +268,7 @@ class SimulatedCache {
   Metrics metrics_;
   SparseFileSystem files_;
   Index index_;
+  cache::PurgeList purges_;
   std::unique_ptr<cache::MemoryTier> memory_;
   std::unique_ptr<ObjectLog> log_;
   std::unique_ptr<cache::DiskStore> store_;
@@ -286,11 +288,6 @@ std::uint64_t logged_bytes(const cache::CacheKey& key, const cache::ObjectHead& 
 }
 
 }  // namespace
-
-std::uint64_t simulated_disk_bytes_min() noexcept {
-  constexpr std::uint64_t kSegmentsMin = 4;
-  return kSegmentsMin * ObjectLog::segment_bytes_for(0);
-}
 
 SimulationResult simulate(const Plan& plan, const AdmissionSettings& admission,
                           const SimulatedCacheSizes& sizes) {

@@ -132,7 +132,7 @@ class SimulatedCache {
  public:
   SimulatedCache(Objects& objects, const AdmissionSettings& admission,
                  const SimulatedCacheSizes& sizes)
-      : objects_(objects), sizes_(sizes), policy_(admission) {
+      : objects_(objects), sizes_(sizes), policy_(admission), purges_(objects.seed()) {
     if (sizes.memory_bytes > 0) memory_ = std::make_unique<cache::MemoryTier>(sizes.memory_bytes);
     if (sizes.disk_bytes == 0) return;
     auto log = ObjectLog::open(files_,
@@ -265,6 +265,7 @@ class SimulatedCache {
   Objects& objects_;
   const SimulatedCacheSizes sizes_;
   TimedPolicy policy_;
+  cache::PurgeList purges_;  // nobody purges
   Metrics metrics_;
   SparseFileSystem files_;
   Index index_;

@@ -122,6 +122,13 @@ class StoreRace : public ::testing::Test {
     }
   }
 
+  /// A restart finds the heads of large objects whose parts are gone; they cannot be opened.
+  bool can_be_read(std::uint64_t key) {
+    const CacheKey cache_key = key_of(target_of(key));
+    const auto entry = cache_->find_on_disk(cache_key);
+    return entry && cache_->open_object(cache_key, *entry, log::ReadMode::Blocking);
+  }
+
   void look_after() {
     while (!is_done_.load()) {
       cache_->try_disk_again();
@@ -162,7 +169,7 @@ TEST_F(StoreRace, EverythingAtOnce) {
   for (int turn = 0; turn < 2; ++turn) {
     for (std::uint64_t key = 0; key < kKeys; key += 2) {
       EXPECT_FALSE(cache_->find_in_memory(key_of(target_of(key))));
-      EXPECT_FALSE(cache_->find_on_disk(key_of(target_of(key)))) << key;
+      EXPECT_FALSE(can_be_read(key)) << key << (turn == 0 ? "" : ", after a restart");
     }
     EXPECT_GT(cache_->objects_on_disk(), 0U);
     cache_.reset();

@@ -298,6 +298,7 @@ void StoreWorkload::note_places(std::uint64_t changed) {
   auto& last = history_[changed];
   if (!last.empty() && last.back().version == 0) last.back().is_written = true;
   places_ = std::move(now);
+  if (const auto numbers = segments(); !numbers.empty()) next_to_go_ = *numbers.begin();
 }
 
 void StoreWorkload::note_durable() {
@@ -351,8 +352,8 @@ void StoreWorkload::check_key(std::uint64_t key, const Changes& changes,
   if (!found) {
     // A miss has a reason: removed, reclaimed, or outdone by something that was torn. That may be
     // a copy of itself, made because its segment is the next to go.
-    const bool is_copied = is_any_durable && hit_.contains(key) && !segments.empty() &&
-                           durable->oldest_segment == *segments.begin();
+    const bool is_copied =
+        is_any_durable && hit_.contains(key) && durable->oldest_segment <= next_to_go_ + 1;
     const bool has_reason = is_copied || !is_any_durable || durable->version == 0 ||
                             !segments.contains(durable->oldest_segment) ||
                             durable != changes.rbegin();

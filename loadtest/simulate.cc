@@ -269,7 +269,6 @@ class SimulatedCache {
   Metrics metrics_;
   SparseFileSystem files_;
   Index index_;
-  cache::PurgeList purges_;
   std::unique_ptr<cache::MemoryTier> memory_;
   std::unique_ptr<ObjectLog> log_;
   std::unique_ptr<cache::DiskStore> store_;

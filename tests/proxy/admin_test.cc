@@ -99,6 +99,21 @@ TEST_F(AdminTest, RefusesWhatCannotBeExplained) {
   EXPECT_EQ(ask("POST", "/explain/more").status, 404);
 }
 
+TEST_F(AdminTest, PassesPurgesOnAndTheirAnswersBack) {
+  const RawResponse good = ask("POST", "/purge", "{}");
+  EXPECT_EQ(good.status, 200);
+  EXPECT_EQ(good.body, "{\"got\":{}}\n");
+  EXPECT_EQ(good.field("Content-Type"), "application/json");
+  EXPECT_EQ(good.field("Cache-Control"), "no-store");
+  EXPECT_EQ(ask("POST", "/purge", "bad").status, 400);
+  EXPECT_EQ(ask("POST", "/purge/x", "{}").status, 404);
+  for (const char* method : {"GET", "PUT", "DELETE", "HEAD"}) {
+    const RawResponse refused = ask(method, "/purge");
+    EXPECT_EQ(refused.status, 405) << method;
+    EXPECT_EQ(refused.field("Allow"), "POST") << method;
+  }
+}
+
 TEST_F(AdminTest, TakesBodiesOf64KiBAndNoMore) {
   EXPECT_EQ(ask("POST", "/explain", std::string(64U << 10, 'x')).status, 200);
   for (const std::size_t bytes : {(64U << 10) + 1, 200'000U}) {
@@ -149,7 +164,7 @@ TEST_F(AdminTest, ServesAtMost64Connections) {
 
 TEST_F(AdminTest, RefusesAPortInUse) {
   Admin second(
-      metrics, [] { return false; }, explain);
+      metrics, [] { return false; }, explain, purge);
   EXPECT_EQ(second.start({"127.0.0.1", port}).error(), net::error::address_in_use);
 }
 

@@ -23,7 +23,7 @@ StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory, 
             unsynced_tombstones_ = false;
             return store_.sync();
           },
-          [this] { store_.opening().start_over_soon(); }),
+          [this] { store_.opening().start_over_soon(DiskOpening::Serving::GoesOn); }),
       queue_bytes_max_(queue_bytes_max),
       objects_written_(metrics.counter("secondsight_objects_written_total",
                                        "Objects made visible in the disk cache.")) {

@@ -19,10 +19,7 @@ StoreWriter::StoreWriter(log::ObjectLog& log, Index& index, MemoryTier* memory, 
       purges_(purges),
       purge_writer_(
           purges, [this](const log::RecordView& record) { return store_.write_purge(record); },
-          [this] {
-            unsynced_tombstones_ = false;
-            return store_.sync();
-          },
+          [this] { return sync(); },
           [this] { store_.opening().start_over_soon(DiskOpening::Serving::GoesOn); }),
       queue_bytes_max_(queue_bytes_max),
       objects_written_(metrics.counter("secondsight_objects_written_total",
@@ -203,10 +200,9 @@ void StoreWriter::run() {
       purge_writer_.settle();
       lock.lock();
     }
-    if (queue_.empty() && unsynced_tombstones_) {
-      unsynced_tombstones_ = false;
+    if (queue_.empty() && has_unsynced_removals()) {
       lock.unlock();
-      static_cast<void>(store_.sync());
+      static_cast<void>(sync());
       lock.lock();
     }
     arrived_.wait(lock, [this] { return stopping_ || has_new_chance_ || !queue_.empty(); });
@@ -237,6 +233,7 @@ void StoreWriter::execute(StoreJob& job) {
   // A marker holds no response: what it leads to is judged for itself.
   const bool purged = !object.is_vary_marker && is_purged(seen, object.key, *object.head);
   if (!purged && is_wanted(job.object)) entry = store_.write(object);
+  if (entry && job.is_certain) unsynced_markers_.push_back(job.object);
 
   const std::lock_guard lock(mutex_);
   queue_bytes_.fetch_sub(object.memory_bytes(), std::memory_order_relaxed);
@@ -340,11 +337,8 @@ bool StoreWriter::is_current(const RefreshJob& job) const {
 
 void StoreWriter::execute(RemoveJob& job) {
   index_.erase(job.key);
-  if (write_tombstone(job.key)) return;
-  if (owed_tombstones_.size() < kOwedTombstonesMax)
-    owed_tombstones_.push_back(job.key);
-  else
-    store_.opening().start_over_soon(DiskOpening::Serving::GoesOn);
+  if (!write_tombstone(job.key)) owe(job.key);
+  if (unsynced_tombstones_.size() >= kUnsyncedTombstonesMax) static_cast<void>(sync());
 }
 
 void StoreWriter::execute(PurgeJob& job) {
@@ -353,17 +347,42 @@ void StoreWriter::execute(PurgeJob& job) {
 
 bool StoreWriter::write_tombstone(const admission::Fingerprint& key) {
   if (!store_.write_tombstone(key)) return false;
-  unsynced_tombstones_ = true;
+  unsynced_tombstones_.push_back(key);
   return true;
+}
+
+/// A sync that fails may have lost what was removed, and no later one brings it back: it is owed
+/// again.
+Result<> StoreWriter::sync() {
+  auto synced = store_.sync();
+  const auto tombstones = std::exchange(unsynced_tombstones_, {});
+  const auto markers = std::exchange(unsynced_markers_, {});
+  if (synced) return synced;
+  for (const admission::Fingerprint& key : tombstones) owe(key);
+  const std::lock_guard lock(mutex_);
+  for (const ObjectPtr& marker : markers)
+    if (pending_.try_emplace(marker->key.fingerprint(), marker).second)
+      owed_markers_.push_back(marker);
+  note_pending();
+  return synced;
+}
+
+void StoreWriter::owe(const admission::Fingerprint& key) {
+  if (owed_tombstones_.size() < kOwedTombstonesMax)
+    owed_tombstones_.push_back(key);
+  else
+    store_.opening().start_over_soon(DiskOpening::Serving::GoesOn);
 }
 
 void StoreWriter::write_owed() {
   if (!owes()) return;
   static_cast<void>(store_.try_again());
   std::erase_if(owed_tombstones_, [this](const admission::Fingerprint& key) {
-    // What was written since stands for itself, and a tombstone after it would hide it.
-    if (index_.find(key)) return true;
-    return !store_.failed() && write_tombstone(key);
+    // What was written since stands for itself once it is durable, and a tombstone after it would
+    // hide it.
+    if (!index_.find(key)) return !store_.failed() && write_tombstone(key);
+    unsynced_tombstones_.push_back(key);
+    return true;
   });
   purge_writer_.write_owed();
   for (ObjectPtr& marker : std::exchange(owed_markers_, {})) {
@@ -382,6 +401,7 @@ void StoreWriter::look_after_disk() {
     case DiskOpening::Found::StartedOver:
       purge_writer_.note_given_up();
       owed_tombstones_.clear();  // there is nothing left that could come back
+      unsynced_tombstones_.clear();
       store_.opening().publish();
       return;
   }
@@ -398,6 +418,7 @@ void StoreWriter::settle_removals() {
 }
 
 void StoreWriter::execute(DrainJob& job) {
+  if (has_unsynced_removals()) static_cast<void>(sync());
   job.done();
 }
 

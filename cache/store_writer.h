@@ -43,6 +43,8 @@ class StoreWriter {
   static constexpr std::uint64_t kFillPartBytes = 1U << 20;  // one part of a fill, at most
   /// Above this many removals that the disk did not take, all that it holds is given up.
   static constexpr std::size_t kOwedTombstonesMax = 65'536;
+  /// So many are synced even while others wait.
+  static constexpr std::size_t kUnsyncedTombstonesMax = 1'024;
   static constexpr std::uint64_t kFillReserveBytes =
       2U << 20;  // one being gathered, one being written
 
@@ -101,7 +103,7 @@ class StoreWriter {
   std::uint64_t queue_bytes() const noexcept {
     return queue_bytes_.load(std::memory_order_relaxed);
   }
-  /// Returns when everything taken before the call was dealt with.
+  /// Returns when everything taken before the call was dealt with, and removals are durable.
   void drain();
   /// Writes what is queued, seals the log, ends the thread. Later calls are refused with QueueFull.
   void stop();
@@ -159,6 +161,11 @@ class StoreWriter {
   bool must_settle_purges() const;  // with mutex_ held
   bool make_visible(const std::shared_ptr<Fill>&, const std::optional<Index::Entry>&);
   bool write_tombstone(const admission::Fingerprint&);
+  bool has_unsynced_removals() const noexcept {
+    return !unsynced_tombstones_.empty() || !unsynced_markers_.empty();
+  }
+  Result<> sync();
+  void owe(const admission::Fingerprint& key);
   void write_owed();
   bool owes() const noexcept {
     return !owed_tombstones_.empty() || !owed_markers_.empty() || purge_writer_.owed() > 0;
@@ -186,9 +193,11 @@ class StoreWriter {
   boost::unordered_flat_map<admission::Fingerprint, Refreshed, admission::FingerprintHash>
       refreshing_;
   bool stopping_ = false;
-  bool has_new_chance_ = false;       // guarded by mutex_: the disk may work again
-  bool unsynced_tombstones_ = false;  // writer thread only, as is the next
-  /// Removed keys whose tombstone could not be written: a restart would revive them.
+  bool has_new_chance_ = false;  // guarded by mutex_: the disk may work again
+  // Written since the last sync; writer thread only, as are the next.
+  std::vector<admission::Fingerprint> unsynced_tombstones_;
+  std::vector<ObjectPtr> unsynced_markers_;
+  /// Removed keys whose tombstone could not be written, or not synced: a restart would revive them.
   std::vector<admission::Fingerprint> owed_tombstones_;
   std::vector<ObjectPtr> owed_markers_;  // writer thread only; in pending_ until they are written
 

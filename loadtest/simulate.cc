@@ -16,6 +16,7 @@
 #include "cache/memory_tier.h"
 #include "cache/object.h"
 #include "cache/policy/read_facts.h"
+#include "cache/purge_list.h"
 #include "config/check.h"
 #include "config/metrics.h"
 #include "loadtest/origin_response.h"
@@ -131,7 +132,7 @@ class SimulatedCache {
  public:
   SimulatedCache(Objects& objects, const AdmissionSettings& admission,
                  const SimulatedCacheSizes& sizes)
-      : objects_(objects), sizes_(sizes), policy_(admission) {
+      : objects_(objects), sizes_(sizes), policy_(admission), purges_(objects.seed()) {
     if (sizes.memory_bytes > 0) memory_ = std::make_unique<cache::MemoryTier>(sizes.memory_bytes);
     if (sizes.disk_bytes == 0) return;
     auto log = ObjectLog::open(files_,
@@ -141,7 +142,7 @@ class SimulatedCache {
                                [](const auto&, auto, const auto&) {});
     if (!log) throw RunError("the simulated log: " + log.error().message());
     log_ = std::move(*log);
-    store_ = std::make_unique<cache::DiskStore>(*log_, index_, memory_.get(), metrics_);
+    store_ = std::make_unique<cache::DiskStore>(*log_, index_, memory_.get(), purges_, metrics_);
   }
 
   void request(std::uint32_t object, double time_seconds) {
@@ -264,6 +265,7 @@ class SimulatedCache {
   Objects& objects_;
   const SimulatedCacheSizes sizes_;
   TimedPolicy policy_;
+  cache::PurgeList purges_;  // nobody purges
   Metrics metrics_;
   SparseFileSystem files_;
   Index index_;

@@ -177,7 +177,7 @@ std::string to_text(const VerifyReport& report, Elapsed elapsed) {
                          std::to_string(report.removed_records) + " removed");
   if (report.incomplete_objects > 0)
     line("", number(report.incomplete_objects, "large object", "large objects") +
-                 " with a part that was reclaimed");
+                 " that lost a part, as to reclaim");
   if (report.dropped_records > 0)
     line("", number(report.dropped_records, "damaged record", "damaged records") +
                  " that an earlier start took out");

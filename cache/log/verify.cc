@@ -180,7 +180,7 @@ class Verifier {
   void take_entries_before(const SegmentFile& segment, std::uint64_t offset);
   const FooterEntry* take_entry_at(const SegmentFile& segment, std::uint32_t offset);
   void check_parts(const RecordHead& head, const Location& at);
-  void check_part(const PartRef& part, const RecordHead& head, const Location& at);
+  bool check_part(const PartRef& part, const RecordHead& head, const Location& at);
   Result<> end_unsealed(const SegmentFile& segment, SegmentWindow& window);
 
   FileSystem& files_;
@@ -371,22 +371,22 @@ const FooterEntry* Verifier::take_entry_at(const SegmentFile& segment, std::uint
 
 void Verifier::check_parts(const RecordHead& head, const Location& at) {
   newest_.note_parts(head.fingerprint, at, static_cast<std::uint32_t>(head.parts.size()));
-  // Parts are older, so that their segment goes first; then the object is a miss, and no damage.
-  const bool is_complete = std::all_of(head.parts.begin(), head.parts.end(), [&](const auto& part) {
-    return is_ours(part.record.segment);
-  });
+  bool is_complete = true;
+  for (const PartRef& part : head.parts) is_complete &= check_part(part, head, at);
   if (!is_complete) ++report_.incomplete_objects;
-  for (const PartRef& part : head.parts)
-    if (is_ours(part.record.segment)) check_part(part, head, at);
 }
 
-void Verifier::check_part(const PartRef& part, const RecordHead& head, const Location& at) {
+/// False: the part is gone, which is no damage. Parts are older, so that their segment goes first,
+/// and an unclean stop may lose them without their object. One that is damaged says so itself.
+bool Verifier::check_part(const PartRef& part, const RecordHead& head, const Location& at) {
   const Location& place = part.record;
   const auto fail = [&](Damage damage, std::string detail) {
     note_damage(at, head.kind, damage, head.fingerprint,
                 "part in segment " + std::to_string(place.segment) + " at offset " +
                     std::to_string(place.offset_bytes) + std::move(detail));
+    return true;
   };
+  if (!is_ours(place.segment)) return false;
   if (part_file_.number != place.segment) {
     auto opened = open(place.segment);
     part_file_ = opened ? std::move(*opened) : SegmentFile{};
@@ -397,11 +397,14 @@ void Verifier::check_part(const PartRef& part, const RecordHead& head, const Loc
   if (!read) return fail(Damage::Unreadable, ": " + read.error().message());
   const auto header =
       decode_header(std::span(bytes).first(*read), {seed_id_, place.segment, place.offset_bytes});
-  const bool is_there = header && header->fingerprint == head.fingerprint &&
-                        (header->kind == RecordKind::Part || header->kind == RecordKind::Object);
-  if (!is_there) return fail(Damage::PartMissing, {});
+  if (!header) return false;
+  const bool is_ours_to_use =
+      header->fingerprint == head.fingerprint &&
+      (header->kind == RecordKind::Part || header->kind == RecordKind::Object);
+  if (!is_ours_to_use) return fail(Damage::PartOfOther, {});
   if (header->body_bytes != part.body_bytes || header->record_bytes() != place.length_bytes)
-    fail(Damage::PartLength, {});
+    return fail(Damage::PartLength, {});
+  return true;
 }
 
 /// What is damaged behind the last whole record is the torn tail of an unclean stop. Whatever else
@@ -449,8 +452,8 @@ std::string_view to_string(Damage damage) noexcept {
       return "body damaged";
     case Damage::Fingerprint:
       return "key has another fingerprint";
-    case Damage::PartMissing:
-      return "part is not there";
+    case Damage::PartOfOther:
+      return "part belongs to another object";
     case Damage::PartLength:
       return "part has another length";
     case Damage::Unreadable:

@@ -23,7 +23,7 @@ enum class Damage : std::uint8_t {
   Front,          // key, head, part references or block checksums
   Body,
   Fingerprint,   // of another key than the record's
-  PartMissing,   // a segment that is there does not hold the part where a large object has it
+  PartOfOther,   // where a large object has a part, there is another object's
   PartLength,    // the part is there, with a body of another length
   Unreadable,    // an I/O error
   NewerVersion,  // the segment was written by a newer program
@@ -65,7 +65,7 @@ struct VerifyReport {
   /// or by a tombstone.
   std::uint64_t current_records = 0, replaced_records = 0, removed_records = 0;
   std::uint64_t parts_of_current = 0;    // part references of current large objects
-  std::uint64_t incomplete_objects = 0;  // large ones with a part whose segment was reclaimed
+  std::uint64_t incomplete_objects = 0;  // large ones that lost a part, to reclaim for one
   std::uint64_t dropped_records = 0;     // damaged ones that an earlier start took out already
 
   std::uint64_t torn_tail_bytes = 0;  // what an unclean stop left behind the last whole record

@@ -253,7 +253,7 @@ TEST_F(ReinsertionTest, AFreshenedHeadsBodyIsPaidFor) {
   bring_to_the_end_alone();
   for (const std::uint64_t budget : {5'000U, 7'000U}) {
     SCOPED_TRACE(budget);
-    Reinsertion reinsertion(*log_, *index_, 100);
+    Reinsertion reinsertion(*log_, *index_, purges_, 100);
     reinsertion.note_admitted(budget);
     int writes = 0;
     reinsertion.before_append(log_->room_bytes(), [&](const log::RecordView& again) {

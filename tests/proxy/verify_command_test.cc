@@ -66,7 +66,7 @@ TEST(VerifyCommand, TellsPeople) {
       "             0 tombstones, 0 B\n"
       "in use       1 record and 2 parts\n"
       "not in use   6 replaced, 7 removed\n"
-      "             8 large objects with a part that was reclaimed\n"
+      "             8 large objects that lost a part, as to reclaim\n"
       "             1 damaged record that an earlier start took out\n"
       "torn tail    99 bytes that an unclean stop left: no damage\n"
       "damaged      0000002a.segment offset 4096, object of 1 KiB that is in use: body damaged\n"

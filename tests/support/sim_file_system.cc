@@ -68,7 +68,8 @@ class SimFileSystem::SimFile final : public cache::log::File {
     std::vector<std::byte> data;
     for (const auto piece : pieces) data.insert(data.end(), piece.begin(), piece.end());
     const auto error = begin();
-    if (boot_ != disk_.boot_ || (disk_.has_crashed_ && !disk_.is_crash_point())) return error;
+    if (boot_ != disk_.boot_ || !disk_.has_process_) return error;
+    if (disk_.has_crashed_ && !disk_.is_crash_point()) return error;
     if (error) data.resize(disk_.draw(data.size() + 1));
     if (auto grown =
             disk_.grow(*inode_, std::max<std::uint64_t>(inode_->live.size(), offset + data.size()));
@@ -90,8 +91,8 @@ class SimFileSystem::SimFile final : public cache::log::File {
   Result<> sync() override {
     const std::lock_guard lock(disk_.mutex_);
     auto error = begin();
-    if (!error && disk_.fails_every_sync_) error = make_error_code(errc::io_error);
-    if (boot_ != disk_.boot_) return error;
+    if (!error) error = disk_.sync_error();
+    if (boot_ != disk_.boot_ || !disk_.has_process_) return error;
     if (error && disk_.has_crashed_) return error;  // power_cycle() settles
     if (error) {
       inode_->durable.resize(inode_->live.size());
@@ -140,12 +141,20 @@ std::uint64_t SimFileSystem::draw(std::uint64_t below) const {
 }
 
 error_code SimFileSystem::begin_operation() const {
+  if (!has_process_) return make_error_code(errc::io_error);
   const std::uint64_t operation = operations_++;
   if (crash_at_ && operation >= *crash_at_) has_crashed_ = true;
   if (has_crashed_) return make_error_code(errc::io_error);
   const auto failure = failures_.find(operation);
-  if (failure != failures_.end()) return make_error_code(failure->second);
-  return {};
+  if (failure == failures_.end()) return {};
+  ++failed_operations_;
+  return make_error_code(failure->second);
+}
+
+error_code SimFileSystem::sync_error() const {
+  if (!fails_every_sync_) return {};
+  ++failed_operations_;
+  return make_error_code(errc::io_error);
 }
 
 std::uint64_t SimFileSystem::operations() const {
@@ -166,6 +175,22 @@ bool SimFileSystem::has_crashed() const {
 void SimFileSystem::fail_operation(std::uint64_t operation, errc::errc_t error) {
   const std::lock_guard lock(mutex_);
   failures_[operation] = error;
+}
+
+std::uint64_t SimFileSystem::failed_operations() const {
+  const std::lock_guard lock(mutex_);
+  return failed_operations_;
+}
+
+void SimFileSystem::end_process() {
+  const std::lock_guard lock(mutex_);
+  has_process_ = false;
+}
+
+void SimFileSystem::start_process() {
+  const std::lock_guard lock(mutex_);
+  has_process_ = true;
+  ++boot_;
 }
 
 void SimFileSystem::fail_every_sync() {
@@ -339,7 +364,7 @@ Result<> SimFileSystem::remove(std::string_view name) {
 Result<> SimFileSystem::sync_directory() {
   const std::lock_guard lock(mutex_);
   if (const auto error = begin_operation()) return error;
-  if (fails_every_sync_) return make_error_code(errc::io_error);
+  if (const auto error = sync_error()) return error;
   durable_ = live_;
   return {};
 }

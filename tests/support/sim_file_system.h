@@ -35,8 +35,14 @@ class SimFileSystem final : public cache::log::FileSystem {
   bool has_crashed() const;
   /// Settles what was unsynced, forgets handles and planned faults.
   void power_cycle();
+  /// The process is killed: all its calls fail and do nothing until start_process(), which finds
+  /// what it wrote, synced or not.
+  void end_process();
+  void start_process();
   /// That operation (counted from 0) fails with `error`.
   void fail_operation(std::uint64_t operation, boost::system::errc::errc_t error);
+  /// How many did, by that or by fail_every_sync().
+  std::uint64_t failed_operations() const;
   /// Each sync of a file or of the directory fails with io_error from here on, until power_cycle().
   void fail_every_sync();
   /// All files together; growth beyond it fails with no_space_on_device.
@@ -65,6 +71,7 @@ class SimFileSystem final : public cache::log::FileSystem {
 
   /// Counts the operation; what is to fail it, if anything. Needs the lock, as all below.
   boost::system::error_code begin_operation() const;
+  boost::system::error_code sync_error() const;
   /// Whether the power failed during this very operation, which may then be done in part.
   bool is_crash_point() const;
   bool flip_coin() const;
@@ -77,7 +84,9 @@ class SimFileSystem final : public cache::log::FileSystem {
   mutable std::mutex mutex_;
   mutable std::mt19937_64 random_;
   mutable std::uint64_t operations_ = 0;
+  mutable std::uint64_t failed_operations_ = 0;
   mutable bool has_crashed_ = false;
+  bool has_process_ = true;
   std::optional<std::uint64_t> crash_at_;
   std::map<std::uint64_t, boost::system::errc::errc_t> failures_;
   bool fails_every_sync_ = false;

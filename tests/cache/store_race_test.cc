@@ -89,7 +89,8 @@ class StoreRace : public ::testing::Test {
     auto found = cache_->open_object(cache_key, *entry, log::ReadMode::Blocking);
     if (!found) return;
     auto head = std::make_shared<ObjectHead>(*found->head);
-    cache_->refresh(cache_key, *entry, body_parts(*found), head, std::chrono::hours{1});
+    cache_->refresh(cache_key, *entry, body_parts(*found), head, std::chrono::hours{1},
+                    found->purges_seen);
   }
 
   void check(std::uint64_t key, const ObjectHead& head, std::span<const std::byte> body) {

@@ -17,11 +17,17 @@ CacheKey key_of(std::uint64_t key) {
   return CacheKey::primary("http", "test", "/" + std::to_string(key), SimulatedStore::seed());
 }
 
+std::string tag_of(std::uint64_t key) {
+  return "tag" + std::to_string(key % 4);
+}
+
 /// A head that says which version it is, and of which version the body under it.
-std::shared_ptr<ObjectHead> head_of(std::int64_t version, std::int64_t body_version) {
+std::shared_ptr<ObjectHead> head_of(std::uint64_t key, std::int64_t version,
+                                    std::int64_t body_version) {
   auto head = std::make_shared<ObjectHead>();
   head->status = 200;
   head->reason = "OK";
+  head->fields.add("Surrogate-Key", tag_of(key));
   head->fields.add("Version", std::to_string(version));
   head->fields.add("Body-Version", std::to_string(body_version));
   head->times = {WallTime(std::chrono::milliseconds(version)),
@@ -58,12 +64,13 @@ SimulatedStore::SimulatedStore(test::SimFileSystem& disk, const Shape& shape) {
                                            .seal_bytes = shape.seal_bytes});
   EXPECT_OK(log);
   log_ = std::move(*log);
-  writer_ = std::make_unique<StoreWriter>(*log_, index_, nullptr, kQueueBytes, metrics_);
+  writer_ = std::make_unique<StoreWriter>(*log_, index_, nullptr, purges_, kQueueBytes, metrics_);
 }
 
 SimulatedStore::~SimulatedStore() = default;
 
-bool SimulatedStore::store(const ObjectPtr& object) {
+bool SimulatedStore::store(const std::shared_ptr<Object>& object) {
+  object->purges_seen.store(purges_.sequence());
   const bool is_taken = writer_->store(object) == Detail::None;
   writer_->drain();
   return is_taken;
@@ -72,14 +79,14 @@ bool SimulatedStore::store(const ObjectPtr& object) {
 bool SimulatedStore::put(std::uint64_t key, std::int64_t version, std::size_t body_bytes) {
   std::vector<ChunkPtr> body;
   if (body_bytes > 0) body.push_back(chunk(body_of(key, version, body_bytes)));
-  return store(make_object(key_of(key), head_of(version, version), std::move(body)));
+  return store(make_object(key_of(key), head_of(key, version, version), std::move(body)));
 }
 
 bool SimulatedStore::fill(std::uint64_t key, std::int64_t version, std::size_t body_bytes,
                           FillEnd end) {
   Detail refusal = Detail::None;
   const auto fill = writer_->begin_fill(
-      key_of(key), [] {}, refusal);
+      key_of(key), purges_.sequence(), [] {}, refusal);
   if (!fill) return false;
   const auto body = body_of(key, version, body_bytes);
   for (std::size_t at = 0; at < body_bytes; at += part_bytes_max()) {
@@ -89,7 +96,7 @@ bool SimulatedStore::fill(std::uint64_t key, std::int64_t version, std::size_t b
     writer_->drain();
   }
   if (end == FillEnd::Commit)
-    writer_->commit(fill, head_of(version, version));
+    writer_->commit(fill, head_of(key, version, version));
   else
     writer_->abandon(fill);
   writer_->drain();
@@ -106,13 +113,14 @@ bool SimulatedStore::refresh(std::uint64_t key, std::int64_t version) {
   const auto old = read_head(record);
   std::vector<log::PartRef> parts = record.parts;
   if (record.kind == log::RecordKind::Object) parts = {{entry->location, record.body_bytes}};
-  writer_->refresh(cache_key, head_of(version, number_in(*old, "Body-Version")), *entry, parts);
+  writer_->refresh(cache_key, head_of(key, version, number_in(*old, "Body-Version")), *entry, parts,
+                   purges_.sequence());
   writer_->drain();
   return true;
 }
 
 void SimulatedStore::mark(std::uint64_t key, std::int64_t version) {
-  auto marker = make_object(key_of(key), head_of(version, version), {});
+  auto marker = make_object(key_of(key), head_of(key, version, version), {});
   marker->is_vary_marker = true;
   writer_->store_for_certain(marker);
   writer_->drain();
@@ -121,6 +129,34 @@ void SimulatedStore::mark(std::uint64_t key, std::int64_t version) {
 void SimulatedStore::remove(std::uint64_t key) {
   writer_->remove(key_of(key));
   writer_->drain();
+}
+
+bool SimulatedStore::purge(PurgeScope scope, std::uint64_t key) {
+  Purge purge{scope, PurgeKind::Hard, {}};
+  if (scope == PurgeScope::Tag) purge.text = tag_of(key);
+  if (scope == PurgeScope::Prefix || scope == PurgeScope::Url) purge.text = key_of(key).text();
+  const PurgeStamp stamp = purges_.add(purge, WallTime{});
+  bool is_durable = false;
+  PurgeWriter::Job job;
+  job.purges.push_back({std::move(purge), stamp, WallTime{}});
+  job.done = [&is_durable](const boost::system::error_code& error) { is_durable = !error; };
+  writer_->purge(std::move(job));
+  writer_->drain();
+  return is_durable;
+}
+
+bool SimulatedStore::concerns(PurgeScope scope, std::uint64_t key, std::uint64_t other) {
+  switch (scope) {
+    case PurgeScope::Everything:
+      return true;
+    case PurgeScope::Tag:
+      return tag_of(key) == tag_of(other);
+    case PurgeScope::Prefix:
+      return key_of(other).text().starts_with(key_of(key).text());
+    case PurgeScope::Url:
+      return key == other;
+  }
+  return false;
 }
 
 void SimulatedStore::hit(std::uint64_t key) {
@@ -150,12 +186,15 @@ std::optional<SimulatedStore::Found> SimulatedStore::find(std::uint64_t key) con
   const auto head = read_head(record);
   EXPECT_TRUE(head && record.key == cache_key.text()) << "wrong head, key " << key;
   if (!head) return std::nullopt;
+  const bool is_object = record.kind != log::RecordKind::VaryMarker;
+  if (is_object && purges_.judge(entry->location, record.key, &head->fields).is_purged)
+    return std::nullopt;
   Found found{number_in(*head, "Version"), entry->location.segment};
   for (const log::PartRef& part : record.parts)
     found.oldest_segment = std::min(found.oldest_segment, part.record.segment);
   const bool is_right = body == body_of(key, number_in(*head, "Body-Version"), body.size());
   EXPECT_TRUE(is_right &&
-              record.times.request_sent == head_of(found.version, 0)->times.request_sent)
+              record.times.request_sent == head_of(key, found.version, 0)->times.request_sent)
       << "wrong bytes, key " << key << ", version " << found.version;
   return found;
 }
@@ -257,10 +296,12 @@ void StoreWorkload::change(std::uint64_t key) {
     note(key, version);
     store_->mark(key, version);
     is_sync = true;
-  } else {
+  } else if (dice < 94) {
     note(key, 0);
     store_->remove(key);
     is_sync = true;
+  } else {
+    is_sync = purge(key);
   }
   ASSERT_LE(store_->log().bytes_on_disk(), shape_.capacity_bytes());
   ASSERT_LE(disk_.bytes_used_peak(), shape_.capacity_bytes());
@@ -271,6 +312,15 @@ void StoreWorkload::change(std::uint64_t key) {
 
 void StoreWorkload::note(std::uint64_t key, std::int64_t version) {
   history_[key].push_back({version});
+}
+
+bool StoreWorkload::purge(std::uint64_t key) {
+  constexpr PurgeScope kScopes[] = {PurgeScope::Url, PurgeScope::Prefix, PurgeScope::Tag,
+                                    PurgeScope::Everything};
+  const PurgeScope scope = kScopes[draw(std::size(kScopes))];
+  for (std::uint64_t other = 0; other < kKeys; ++other)
+    if (SimulatedStore::concerns(scope, key, other)) note(other, 0);
+  return store_->purge(scope, key);
 }
 
 std::map<std::uint64_t, log::Location> StoreWorkload::places() const {
@@ -295,8 +345,8 @@ void StoreWorkload::note_places(std::uint64_t changed) {
     changes.back().is_written = true;
     changes.back().oldest_segment = found->oldest_segment;
   }
-  auto& last = history_[changed];
-  if (!last.empty() && last.back().version == 0) last.back().is_written = true;
+  for (auto& [key, changes] : history_)
+    if (!changes.empty() && changes.back().version == 0) changes.back().is_written = true;
   places_ = std::move(now);
   if (const auto numbers = segments(); !numbers.empty()) next_to_go_ = *numbers.begin();
 }

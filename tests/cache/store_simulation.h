@@ -12,6 +12,7 @@
 
 #include "cache/index.h"
 #include "cache/log/object_log.h"
+#include "cache/purge_list.h"
 #include "cache/store_writer.h"
 #include "config/metrics.h"
 #include "tests/support/sim_file_system.h"
@@ -48,6 +49,10 @@ class SimulatedStore {
   /// A marker that must not be lost.
   void mark(std::uint64_t key, std::int64_t version);
   void remove(std::uint64_t key);
+  /// Hard, of objects. Whether it is durable now.
+  bool purge(PurgeScope scope, std::uint64_t key);
+  /// Whether such a purge concerns the object of another key.
+  static bool concerns(PurgeScope scope, std::uint64_t key, std::uint64_t other);
   void hit(std::uint64_t key);
   /// As Maintenance does, once a second.
   void try_disk_again();
@@ -65,10 +70,11 @@ class SimulatedStore {
   static const admission::FingerprintSeed& seed();
 
  private:
-  bool store(const ObjectPtr& object);
+  bool store(const std::shared_ptr<Object>& object);
 
   Metrics metrics_;
   Index index_;
+  PurgeList purges_{seed()};
   std::unique_ptr<log::ObjectLog> log_;
   std::unique_ptr<StoreWriter> writer_;
 };
@@ -119,6 +125,7 @@ class StoreWorkload {
 
   std::uint64_t draw(std::uint64_t below) { return random_() % below; }
   void change(std::uint64_t key);
+  bool purge(std::uint64_t key);
   /// After operations that failed as planned: removals and markers are owed to the disk, and hold
   /// once it has worked again. What else was not durable may be lost by a sync that failed.
   void settle();

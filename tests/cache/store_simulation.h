@@ -120,6 +120,7 @@ class StoreWorkload {
     std::uint32_t oldest_segment = 0;
     bool is_written = false;
     bool is_durable = false;
+    bool is_doubtful = false;  // a sync may have lost it, though it can be read: never durable
   };
   using Changes = std::vector<Change>;
 

@@ -107,6 +107,8 @@ class StoreWorkload {
   void check_recovered();
   /// What each key says now is its latest version, where nothing has failed.
   void check_all();
+  /// From here on the disk may have anything, but no wrong byte may be read.
+  void expect_lies() { disk_lies_ = true; }
 
   SimulatedStore& store() { return *store_; }
   /// Numbers of the segment files that are there.
@@ -147,6 +149,7 @@ class StoreWorkload {
   std::set<std::uint64_t> hit_;                    // keys that may have been written once more
   std::uint32_t next_to_go_ = 0;                   // the oldest segment, after the last change
   std::int64_t last_version_ = 0;
+  bool disk_lies_ = false;
 };
 
 }  // namespace secondsight::cache

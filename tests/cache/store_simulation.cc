@@ -286,8 +286,8 @@ void StoreWorkload::change(std::uint64_t key) {
   } else if (dice < 55) {
     if (store_->put(key, version, part + 1 + draw(2 * part))) note(key, version);
   } else if (dice < 65) {
-    if (store_->fill(key, version, 1 + draw(3 * part), SimulatedStore::FillEnd::Commit))
-      note(key, version);
+    note(key, version);  // though it may come to nothing: its head may be there in part
+    store_->fill(key, version, 1 + draw(3 * part), SimulatedStore::FillEnd::Commit);
   } else if (dice < 70) {
     store_->fill(key, version, 1 + draw(3 * part), SimulatedStore::FillEnd::Abandon);
   } else if (dice < 80) {

@@ -240,6 +240,7 @@ void StoreWorkload::settle() {
     store_->try_disk_again();
   } while (disk_.failed_operations() != failures);
   if (disk_.has_crashed()) return;
+  doubtful_segments_.merge(segments());
   for (auto& [key, changes] : history_) {
     const bool is_marker = key >= kKeys;
     for (Change& change : changes) {
@@ -343,8 +344,10 @@ void StoreWorkload::note_places(std::uint64_t changed) {
     if (key != changed) changes.push_back({changes.back().version});
     const auto found = store_->find(key);
     if (!found || found->version != changes.back().version || changes.back().is_doubtful) continue;
-    changes.back().is_written = true;
     changes.back().oldest_segment = found->oldest_segment;
+    // A new head is no surer than the body under it.
+    changes.back().is_doubtful = doubtful_segments_.contains(found->oldest_segment);
+    changes.back().is_written = !changes.back().is_doubtful;
   }
   for (auto& [key, changes] : history_)
     if (!changes.empty() && changes.back().version == 0) changes.back().is_written = true;

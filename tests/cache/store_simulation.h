@@ -148,6 +148,7 @@ class StoreWorkload {
   std::map<std::uint64_t, log::Location> places_;  // as the index had it after the last change
   std::set<std::uint64_t> hit_;                    // keys that may have been written once more
   std::uint32_t next_to_go_ = 0;                   // the oldest segment, after the last change
+  std::set<std::uint32_t> doubtful_segments_;      // a sync of them may have failed
   std::int64_t last_version_ = 0;
   bool disk_lies_ = false;
 };

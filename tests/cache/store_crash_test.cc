@@ -108,6 +108,41 @@ TEST_F(StoreCrash, OperationsFailThenThePower) {
   });
 }
 
+/// Fails each operation under a change in its turn; the disk is tried again, and then the power
+/// fails.
+TEST_F(StoreCrash, ARemovalHoldsWhateverFailsUnderIt) {
+  constexpr SimulatedStore::Shape kShape{8U << 10, 8, 0};
+  constexpr std::uint64_t kObject = 1, kOther = 2, kMarker = 20;
+  for (const bool is_purge : {false, true}) {
+    bool has_failed = true;
+    for (std::uint64_t n = 0; has_failed; ++n) {
+      SCOPED_TRACE("operation " + std::to_string(n) + (is_purge ? " under a purge" : ""));
+      SimFileSystem disk(n);
+      auto store = std::make_unique<SimulatedStore>(disk, kShape);
+      ASSERT_TRUE(store->put(kObject, 1, 500));
+      store->mark(kMarker, 1);
+      store->remove(kOther);  // syncs
+      disk.fail_operation(disk.operations() + n, errc::io_error);
+      if (is_purge)
+        store->purge(PurgeScope::Url, kObject);
+      else
+        store->remove(kObject);
+      store->mark(kMarker, 2);
+      for (int i = 0; i < 2; ++i) store->try_disk_again();
+      has_failed = disk.failed_operations() > 0;
+      disk.end_process();
+      store.reset();
+      disk.start_process();
+      disk.power_cycle();
+      store = std::make_unique<SimulatedStore>(disk, kShape);
+      EXPECT_FALSE(store->find(kObject));
+      const auto marker = store->find(kMarker);
+      ASSERT_TRUE(marker);
+      EXPECT_EQ(marker->version, 2);
+    }
+  }
+}
+
 /// A disk that lies: what it lost may be missed and what it hit may be damaged, but whatever is
 /// read is right, and the store opens and goes on.
 TEST_F(StoreCrash, AWriteGoesAstray) {

@@ -258,6 +258,22 @@ TEST(ObjectLogRecovery, ANewerVersionIsRefusedAndNothingTouched) {
   for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(disk.contents(names[i]), before[i]);
 }
 
+TEST(ObjectLogRecovery, RecordsOfAnOlderVersionAreNotReadThoughTheyVerify) {
+  SimFileSystem disk(1);
+  {
+    Log log(disk);
+    log.append(TestRecord(1, 1, 100));
+    EXPECT_OK(log.log->close());
+  }
+  auto bytes = disk.contents(segment_file_name(1));
+  const auto header = encode_segment_header({kFormatVersion - 1, 1, test::kSeedId, kSegmentBytes});
+  std::copy(header.begin(), header.end(), bytes.begin());
+  disk.set_contents(segment_file_name(1), bytes);
+  const Log log(disk);
+  EXPECT_TRUE(log.index.places.empty());
+  EXPECT_EQ(log.log->bytes_on_disk(), 0U);
+}
+
 TEST(ObjectLogRecovery, AnOlderVersionIsRemoved) {
   SimFileSystem disk(1);
   { Log(disk).append(TestRecord(1, 1, 500)); }

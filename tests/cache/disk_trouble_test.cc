@@ -228,7 +228,8 @@ TEST_F(DiskTroubleTest, ARemovalThatIsOwedComesBeforeWhatIsReplayed) {
   {
     const auto log = std::move(*log::ObjectLog::closed(files_, options));
     Index index;
-    StoreWriter writer(*log, index, nullptr, 16_MiB, metrics_);
+    PurgeList purges(kSeed);
+    StoreWriter writer(*log, index, nullptr, purges, 16_MiB, metrics_);
     EXPECT_EQ(writer.store(a), Detail::None);
     EXPECT_EQ(writer.store(b), Detail::None);
   }
@@ -236,7 +237,8 @@ TEST_F(DiskTroubleTest, ARemovalThatIsOwedComesBeforeWhatIsReplayed) {
   for (const bool is_restart : {false, true}) {
     const auto log = std::move(*log::ObjectLog::closed(files_, options));
     Index index;
-    StoreWriter writer(*log, index, nullptr, 16_MiB, metrics_);
+    PurgeList purges(kSeed);
+    StoreWriter writer(*log, index, nullptr, purges, 16_MiB, metrics_);
     EXPECT_EQ(writer.is_open(), is_restart);
     if (!is_restart) {
       writer.remove(a->key);

@@ -387,7 +387,8 @@ void StoreWorkload::check_all() {
 
 std::set<std::uint32_t> StoreWorkload::segments() const {
   std::set<std::uint32_t> numbers;
-  const auto names = disk_.list();
+  auto names = disk_.list();
+  while (!names && !disk_.has_crashed()) names = disk_.list();  // that failure was ours
   for (const auto& name : names ? *names : std::vector<std::string>{})
     if (const auto number = log::parse_segment_file_name(name)) numbers.insert(*number);
   return numbers;

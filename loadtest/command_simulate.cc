@@ -50,7 +50,7 @@ po::options_description describe(Options& options) {
   description.add_options()("trace", po::value(&options.traces)->value_name("TRACE"),
                             "the positional ones")(
       "disk", po::value(&options.disk)->value_name("SIZE,.."),
-      "without any size: 1,2,5,10,20,50 %; smaller than the log's least size is raised to it")(
+      "without any size: 1,2,5,10,20,50 %; at least 1 MiB each")(
       "memory", po::value(&options.memory)->value_name("SIZE,.."),
       "without any size: 0.1,0.5,1,5,10 %")(
       "policy", po::value(&options.policy)->value_name("NAME")->default_value(options.policy),
@@ -159,7 +159,7 @@ std::vector<SimulatedCacheSizes> pairs(std::vector<std::uint64_t> disks,
                                        const std::vector<std::uint64_t>& memories,
                                        std::uint64_t max_object) {
   for (std::uint64_t& bytes : disks)
-    if (bytes > 0) bytes = std::max(bytes, simulated_disk_bytes_min());
+    if (bytes > 0) bytes = std::max(bytes, kSimulatedDiskBytesMin);
   disks.erase(std::unique(disks.begin(), disks.end()), disks.end());
   std::vector<SimulatedCacheSizes> all;
   for (const std::uint64_t disk : disks)

@@ -289,11 +289,6 @@ std::uint64_t logged_bytes(const cache::CacheKey& key, const cache::ObjectHead& 
 
 }  // namespace
 
-std::uint64_t simulated_disk_bytes_min() noexcept {
-  constexpr std::uint64_t kSegmentsMin = 4;
-  return kSegmentsMin * ObjectLog::segment_bytes_for(0);
-}
-
 SimulationResult simulate(const Plan& plan, const AdmissionSettings& admission,
                           const SimulatedCacheSizes& sizes) {
   Objects objects(plan);

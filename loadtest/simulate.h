@@ -4,20 +4,21 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "config/units.h"
 #include "loadtest/baseline.h"
 #include "loadtest/plan.h"
 
 namespace secondsight::loadtest {
 
+/// The least disk that the settings allow.
+inline constexpr std::uint64_t kSimulatedDiskBytesMin = 1_MiB;
+
 /// The cache whose offline run is asked for: what of the settings matters to it.
 struct SimulatedCacheSizes {
-  std::uint64_t disk_bytes = 0;    // 0: memory only; else at least simulated_disk_bytes_min()
+  std::uint64_t disk_bytes = 0;    // 0: memory only; else at least kSimulatedDiskBytesMin
   std::uint64_t memory_bytes = 0;  // 0: no memory tier
   std::uint64_t max_object = CacheSettings{}.max_object;
 };
-
-/// The smallest disk that the log divides into four segments.
-std::uint64_t simulated_disk_bytes_min() noexcept;
 
 /// What the cache did. Written bytes are those handed to the log's file system.
 struct SimulationResult {

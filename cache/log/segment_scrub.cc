@@ -18,7 +18,8 @@ constexpr std::size_t kBufferBytes = 256U << 10;
 enum class Verdict : std::uint8_t {
   Intact,
   Damaged,
-  TakenOut,  // damaged, and listed as a Tombstone by a footer that comes from a scan
+  TakenOut,  // damaged, and listed as a Tombstone by a footer that comes from a scan; or a purge,
+             // which holds by its header alone
 };
 
 Verdict judge(std::span<const std::byte> bytes, const LoggedRecord& record,
@@ -26,9 +27,10 @@ Verdict judge(std::span<const std::byte> bytes, const LoggedRecord& record,
   const auto header = decode_header(bytes, place);
   if (!header || header->fingerprint != record.fingerprint || header->record_bytes() > bytes.size())
     return Verdict::Damaged;
-  const auto damaged = record.kind == RecordKind::Tombstone && header->kind != RecordKind::Tombstone
-                           ? Verdict::TakenOut
-                           : Verdict::Damaged;
+  const bool is_taken_out =
+      header->kind == RecordKind::Purge ||
+      (record.kind == RecordKind::Tombstone && header->kind != RecordKind::Tombstone);
+  const auto damaged = is_taken_out ? Verdict::TakenOut : Verdict::Damaged;
   const auto front = bytes.first(header->front_bytes());
   if (!front_is_intact(front, *header, place)) return damaged;
   std::size_t at = front.size();

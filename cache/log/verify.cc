@@ -343,9 +343,11 @@ void Verifier::judge_damaged(const SegmentFile& segment, const RecordHeader& hea
   }
   const FooterEntry* entry = take_entry_at(segment, offset);
   if (entry == nullptr && offset >= segment.footer->records_end_bytes) return;
-  const bool is_dropped = entry == nullptr ? header.kind == RecordKind::Part
-                                           : entry->kind == RecordKind::Tombstone &&
-                                                 header.kind != RecordKind::Tombstone;
+  // A purge holds by its header alone.
+  const bool is_dropped = header.kind == RecordKind::Purge ||
+                          (entry == nullptr ? header.kind == RecordKind::Part
+                                            : entry->kind == RecordKind::Tombstone &&
+                                                  header.kind != RecordKind::Tombstone);
   if (is_dropped)
     ++report_.dropped_records;
   else

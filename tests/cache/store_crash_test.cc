@@ -108,6 +108,23 @@ TEST_F(StoreCrash, OperationsFailThenThePower) {
   });
 }
 
+/// A disk that lies: what it lost may be missed and what it hit may be damaged, but whatever is
+/// read is right, and the store opens and goes on.
+TEST_F(StoreCrash, AWriteGoesAstray) {
+  at_many_points([](std::uint64_t seed, std::uint64_t at) {
+    SimFileSystem disk(seed * 1'000'003 + at);
+    StoreWorkload workload(disk, seed);
+    for (std::uint64_t i = 0; i < 5; ++i) disk.send_astray(at + i);
+    ASSERT_TRUE(workload.open());
+    workload.expect_lies();
+    workload.run(kSteps);
+    workload.cut_power();
+    ASSERT_TRUE(workload.open());
+    workload.run(kSteps);
+    workload.check_all();
+  });
+}
+
 TEST_F(StoreCrash, WithoutFaultsEveryKeySaysItsLatestVersion) {
   for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + 5 * kSeeds; ++seed) {
     SCOPED_TRACE("SECONDSIGHT_TEST_SEED=" + std::to_string(seed));

@@ -107,6 +107,8 @@ class StoreWorkload {
   void check_recovered();
   /// What each key says now is its latest version, where nothing has failed.
   void check_all();
+  /// From here on the disk may have anything, but no wrong byte may be read.
+  void expect_lies() { disk_lies_ = true; }
 
   SimulatedStore& store() { return *store_; }
   /// Numbers of the segment files that are there.
@@ -120,6 +122,7 @@ class StoreWorkload {
     std::uint32_t oldest_segment = 0;
     bool is_written = false;
     bool is_durable = false;
+    bool is_doubtful = false;  // a sync may have lost it, though it can be read: never durable
   };
   using Changes = std::vector<Change>;
 
@@ -145,7 +148,9 @@ class StoreWorkload {
   std::map<std::uint64_t, log::Location> places_;  // as the index had it after the last change
   std::set<std::uint64_t> hit_;                    // keys that may have been written once more
   std::uint32_t next_to_go_ = 0;                   // the oldest segment, after the last change
+  std::set<std::uint32_t> doubtful_segments_;      // a sync of them may have failed
   std::int64_t last_version_ = 0;
+  bool disk_lies_ = false;
 };
 
 }  // namespace secondsight::cache

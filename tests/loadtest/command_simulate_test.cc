@@ -34,7 +34,7 @@ TEST(SimulateCommand, ComparesASmallTraceOnDiskAndInMemory) {
   const auto& comparisons = report.at("comparisons").as_array();
   ASSERT_EQ(comparisons.size(), 2u);
   const auto& on_disk = comparisons[0].at("runs").as_array();
-  ASSERT_EQ(on_disk.size(), 1u) << "every size was raised to the log's least";
+  ASSERT_EQ(on_disk.size(), 1u) << "every size was raised to the least";
   EXPECT_EQ(on_disk[0].at("hits"), 100u) << "written the second time";
   EXPECT_EQ(on_disk[0].at("lru").at("hits"), 100u);
   EXPECT_EQ(on_disk[0].at("lru_admit_all").at("hits"), 200u);

@@ -140,11 +140,10 @@ TEST(Simulate, TheSameRunTwiceIsTheSame) {
   EXPECT_GT(one.written_bytes, 0u);
 }
 
-TEST(Simulate, TheLeastDiskIsTheLogs) {
+TEST(Simulate, ADiskTooSmallForTheLogIsAnError) {
   const Plan plan = rounds_of(1, 1, 1);
-  EXPECT_NO_THROW(simulate(plan, kAlways, {.disk_bytes = simulated_disk_bytes_min()}));
-  EXPECT_THROW(simulate(plan, kAlways, {.disk_bytes = simulated_disk_bytes_min() - 4'096}),
-               RunError);
+  EXPECT_NO_THROW(simulate(plan, kAlways, {.disk_bytes = kSimulatedDiskBytesMin}));
+  EXPECT_THROW(simulate(plan, kAlways, {.disk_bytes = 100_KiB}), RunError);
 }
 
 TEST(Simulate, ModelsAreChargedWhatTheLogWrites) {

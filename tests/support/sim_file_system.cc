@@ -71,6 +71,10 @@ class SimFileSystem::SimFile final : public cache::log::File {
     if (boot_ != disk_.boot_ || !disk_.has_process_) return error;
     if (disk_.has_crashed_ && !disk_.is_crash_point()) return error;
     if (error) data.resize(disk_.draw(data.size() + 1));
+    if (!error && disk_.astray_.contains(disk_.operations_ - 1)) {
+      disk_.write_astray(*inode_, data);
+      return {};
+    }
     if (auto grown =
             disk_.grow(*inode_, std::max<std::uint64_t>(inode_->live.size(), offset + data.size()));
         !grown)
@@ -133,6 +137,15 @@ SimFileSystem::~SimFileSystem() = default;
 bool SimFileSystem::is_crash_point() const {
   return crash_at_ && operations_ - 1 == *crash_at_;
 }
+void SimFileSystem::write_astray(Inode& inode, const std::vector<std::byte>& data) {
+  if (inode.live.size() <= data.size() || flip_coin()) return;
+  const std::uint64_t places = (inode.live.size() - data.size()) / kSectorBytes;
+  const auto at = static_cast<std::ptrdiff_t>(draw(places + 1) * kSectorBytes);
+  inode.durable.resize(inode.live.size());
+  for (auto* bytes : {&inode.live, &inode.durable})
+    std::copy(data.begin(), data.end(), bytes->begin() + at);
+}
+
 bool SimFileSystem::flip_coin() const {
   return draw(2) == 1;
 }
@@ -191,6 +204,11 @@ void SimFileSystem::start_process() {
   const std::lock_guard lock(mutex_);
   has_process_ = true;
   ++boot_;
+}
+
+void SimFileSystem::send_astray(std::uint64_t operation) {
+  const std::lock_guard lock(mutex_);
+  astray_.insert(operation);
 }
 
 void SimFileSystem::fail_every_sync() {

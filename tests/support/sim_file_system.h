@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,9 @@ namespace secondsight::test {
 /// growth. File creation and removal reach media at sync_directory(), each on its own kept or lost
 /// before. A write that fails may have written a part of its bytes. A failed sync loses the
 /// unsynced sectors: they are never written, and the page cache may go on showing them or not.
-/// Space is given back when a file is removed and closed. Not modelled: misdirected writes, short
-/// reads, latency. Thread-safe.
+/// Space is given back when a file is removed and closed. A write may be planned to go astray: to
+/// another place of its file, or nowhere. Calls that are interrupted or short are the file system's
+/// own business (faulty_system_calls.h). Not modelled: latency. Thread-safe.
 class SimFileSystem final : public cache::log::FileSystem {
  public:
   explicit SimFileSystem(std::uint64_t seed);
@@ -41,7 +43,10 @@ class SimFileSystem final : public cache::log::FileSystem {
   void start_process();
   /// That operation (counted from 0) fails with `error`.
   void fail_operation(std::uint64_t operation, boost::system::errc::errc_t error);
-  /// How many did, by that or by fail_every_sync().
+  /// That write (an operation, counted from 0) is said to be done and is not: its bytes arrive
+  /// elsewhere in its file, on media at once, or are lost. Of other operations nothing comes.
+  void send_astray(std::uint64_t operation);
+  /// How many failed, by fail_operation() or by fail_every_sync().
   std::uint64_t failed_operations() const;
   /// Each sync of a file or of the directory fails with io_error from here on, until power_cycle().
   void fail_every_sync();
@@ -75,6 +80,7 @@ class SimFileSystem final : public cache::log::FileSystem {
   /// Whether the power failed during this very operation, which may then be done in part.
   bool is_crash_point() const;
   bool flip_coin() const;
+  void write_astray(Inode& inode, const std::vector<std::byte>& data);
   std::uint64_t draw(std::uint64_t below) const;
   std::uint64_t used() const;
   Result<> grow(Inode& inode, std::uint64_t size);
@@ -89,6 +95,7 @@ class SimFileSystem final : public cache::log::FileSystem {
   bool has_process_ = true;
   std::optional<std::uint64_t> crash_at_;
   std::map<std::uint64_t, boost::system::errc::errc_t> failures_;
+  std::set<std::uint64_t> astray_;
   bool fails_every_sync_ = false;
   PageCache page_cache_ = PageCache::Warm;
   std::uint64_t capacity_bytes_;

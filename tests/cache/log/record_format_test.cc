@@ -96,6 +96,46 @@ TEST(RecordFormat, GoldenBytesOfALargeObject) {
   EXPECT_EQ(head.body_bytes, 4000U + 0x1'0000'0001U);
 }
 
+/// What the store writes of each: a part has no key and no head, a tombstone nothing at all.
+TEST(RecordFormat, GoldenBytesOfEveryOtherKind) {
+  struct Row {
+    RecordKind kind;
+    const char* key;
+    const char* head;
+    const char* body;
+    const char* checksums;  // of the header, of the front
+    const char* lengths;    // body, head, key
+    const char* kind_byte;
+    const char* behind;  // the header
+    std::uint64_t record_bytes;
+  };
+  for (const Row& row : {
+           Row{RecordKind::Part, "", "", "hello", "968b516755b3a5a62a5dbbfaa532b89d",
+               "050000000000000000000000", "02", "080c24f7a233efe4", 88},
+           Row{RecordKind::VaryMarker, "http://a/", "OK\r\n", "",
+               "00a7fea7e4809c48f9b1f8f83ce5e84e", "000000000400000009000000", "04",
+               "687474703a2f2f612f4f4b0d0a", 88},
+           Row{RecordKind::Tombstone, "", "", "", "f27969ecd070d6f968b687cb50aeb383",
+               "000000000000000000000000", "05", "", 72},
+           Row{RecordKind::Purge, "tag x", "", "", "b96246be2a96ae4c1ee7456d21855e22",
+               "000000000000000005000000", "06", "7461672078", 80},
+       }) {
+    Sample sample;
+    sample.text = row.body;
+    sample.piece = std::as_bytes(std::span(sample.text));
+    sample.view.kind = row.kind;
+    sample.view.key = row.key;
+    sample.view.head = row.head;
+    if (sample.text.empty()) sample.view.body = {};
+    std::vector<std::byte> front;
+    encode_front(sample.view, kPlace, front);
+    EXPECT_EQ(hex(front), std::string(row.checksums) + "08070605040302011817161514131211" +
+                              "7b68e5cf8b010000" + "feffffffffffffff" + row.lengths + "00000000" +
+                              "cb00" + row.kind_byte + "00" + row.behind);
+    EXPECT_EQ(encoded_bytes(sample.view), row.record_bytes);
+  }
+}
+
 TEST(RecordFormat, DecodesWhatWasEncoded) {
   const Sample sample;
   std::vector<std::byte> front;

@@ -71,6 +71,26 @@ TEST(SimFileSystem, AFailedSyncLosesForGood) {
   }
 }
 
+TEST(SimFileSystem, AWriteThatGoesAstrayIsElsewhereOrNowhere) {
+  const std::vector<std::byte> bytes(700, std::byte{7});
+  const std::array<std::span<const std::byte>, 1> pieces{bytes};
+  std::size_t lost = 0, elsewhere = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SimFileSystem disk(seed);
+    auto file = *disk.create("a");
+    ASSERT_TRUE(file->reserve(16'384));
+    disk.send_astray(disk.operations());
+    ASSERT_TRUE(file->write_at(256, pieces));
+    const auto contents = disk.contents("a");
+    const auto there = std::count(contents.begin(), contents.end(), std::byte{7});
+    ASSERT_TRUE(there == 0 || there == 700) << there;
+    EXPECT_FALSE(std::equal(bytes.begin(), bytes.end(), contents.begin() + 256)) << seed;
+    ++(there == 0 ? lost : elsewhere);
+  }
+  EXPECT_GT(lost, 10U);
+  EXPECT_GT(elsewhere, 10U);
+}
+
 TEST(SimFileSystem, DirectoryEntriesNeedTheirSync) {
   bool has_lost = false;
   bool has_kept = false;

@@ -320,6 +320,18 @@ TEST_F(Verify, WhatAnEarlierStartDroppedIsNoDamage) {
   EXPECT_EQ(report.current_records, 1U);
 }
 
+TEST_F(Verify, APurgeHoldsByItsHeader) {
+  const auto purge = append("p", 0, RecordKind::Purge);
+  append("b", 100);
+  log_.reset();
+  flip(purge, 70);
+  open();
+  close();
+  EXPECT_TRUE(verify().is_clean());
+  flip(purge, 20);
+  EXPECT_EQ(only_damage(verify()).damage, Damage::RecordHeader);
+}
+
 TEST_F(Verify, AFooterThatDisagreesIsNamed) {
   const auto first = append("a", 100);
   const auto second = append("b", 100);

@@ -69,6 +69,20 @@ TEST(Cache, SightingsAreDecidedByPolicySizeAndDisk) {
   }
 }
 
+TEST(Cache, AFingerprintIsNoProofOfAKey) {
+  const CacheUnderTest cache({.policy = PolicyName::Always});
+  const auto object = object_of("/a");
+  const auto sighting = cache->sight(object->key, object->body_bytes);
+  EXPECT_EQ(cache->store(*sighting.admitted, object), Detail::None);
+  cache->drain();
+  const CacheKey other = CacheKey::from_stored("http://test/b", object->key.fingerprint());
+  const auto entry = cache->find_on_disk(other);
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(cache->open_object(other, *entry, log::ReadMode::Blocking).error(),
+            boost::system::errc::no_such_file_or_directory);
+  EXPECT_TRUE(cache->open_object(object->key, *entry, log::ReadMode::Blocking));
+}
+
 TEST(Cache, AHitInMemoryIsWrittenOnce) {
   const CacheUnderTest cache;
   const auto object = object_of("/a");

@@ -349,6 +349,21 @@ TEST_P(ObjectLogTest, ALargeObjectWhosePartIsGoneIsAMiss) {
             errc::no_such_file_or_directory);
 }
 
+TEST_P(ObjectLogTest, APartOfAnotherLengthIsNoneOfItsObject) {
+  auto log = open(256_KiB, 4);
+  for (const int off : {-1, 1}) {
+    LargeObject large(5, 3, 1'000);
+    large.append_parts(*log, index_.reclaimer());
+    large.refs[1].body_bytes += static_cast<std::uint64_t>(off);
+    const auto place = large.append_head(*log, index_.reclaimer());
+    auto reader = log->open_object(*place, ReadMode::Blocking);
+    ASSERT_TRUE(reader);
+    std::vector<std::byte> out(999);
+    EXPECT_OK((*reader)->read_body(0, out, ReadMode::Blocking));
+    EXPECT_EQ((*reader)->read_body(1'000, out, ReadMode::Blocking).error(), errc::bad_message);
+  }
+}
+
 TEST_P(ObjectLogTest, APartInHandSurvivesReclaim) {
   auto log = open(512_KiB, 4);
   LargeObject large(5, 2, 128 * 1024);

@@ -1,5 +1,6 @@
 #include "cache/log/record_format.h"
 
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -200,6 +201,19 @@ TEST(RecordFormat, AnUnknownKindIsNoHeader) {
     encode_front(sample.view, kPlace, front);
     EXPECT_FALSE(decode_header(front, kPlace)) << kind;
   }
+}
+
+/// So that no block stands in for another, even where somebody makes up a front.
+TEST(RecordFormat, EqualBlocksHaveChecksumsOfTheirOwn) {
+  Sample sample;
+  const std::vector<std::byte> body(std::size_t{3} * kBlockBytes);
+  const std::span<const std::byte> whole(body);
+  sample.view.body = {&whole, 1};
+  std::vector<std::byte> front;
+  encode_front(sample.view, kPlace, front);
+  std::set<std::string> checksums;
+  for (std::size_t i = 1; i <= 3; ++i) checksums.insert(hex(std::span(front).last(8 * i).first(8)));
+  EXPECT_EQ(checksums.size(), 3U);
 }
 
 TEST(RecordFormat, BlockChecksumsDoNotDependOnHowTheBodyIsCut) {

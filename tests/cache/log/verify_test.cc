@@ -277,6 +277,29 @@ TEST_F(Verify, AnUnsealedSegmentIsNoDamage) {
   EXPECT_EQ(report.torn_tail_bytes, 0U);
 }
 
+TEST_F(Verify, ACleanCloseHoldsThroughAPowerCut) {
+  log_.reset();
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SimFileSystem disk(seed);
+    auto log = ObjectLog::open(disk,
+                               {.capacity_bytes = kSegments * kSegmentBytes,
+                                .segment_bytes = kSegmentBytes,
+                                .seed_id = kSeed.id()},
+                               ignore_recovered);
+    ASSERT_TRUE(log);
+    RecordView view;
+    view.key = "a";
+    view.fingerprint = kSeed.fingerprint_of(view.key);
+    ASSERT_TRUE((*log)->append(view, ignore_reclaimed));
+    EXPECT_OK((*log)->close());
+    log = make_error_code(boost::system::errc::io_error);
+    disk.power_cycle();
+    const auto report = log::verify(disk, kSeed);
+    ASSERT_TRUE(report);
+    EXPECT_EQ(report->sealed_segments, 1U) << "seed " << seed;
+  }
+}
+
 TEST_F(Verify, ATornTailIsNoDamage) {
   const auto whole = append("a", 100);
   const auto torn = append("b", 70'000);

@@ -29,7 +29,11 @@ DiskOpening::Found DiskOpening::look(const log::ObjectLog::OnReclaimed& reclaime
   }
   const bool is_new = *attached == log::FileSystem::Attached::Anew;
   if (is_new) pause_ = 0;
-  if (is_new && is_open()) must_start_over_ = true;
+  if (is_new && is_open()) {
+    must_start_over_ = true;
+    health_.note_failure("keep the disk cache", DiskTrouble::Gone,
+                         "its directory was deleted or replaced");
+  }
   if (pause_ > 0) {
     --pause_;
     return Found::Nothing;

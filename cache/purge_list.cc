@@ -60,7 +60,9 @@ template <class Age, class Marks>
 void take(const Age& age, const Marks& marks, PurgeList::Verdict& verdict) noexcept {
   if (age.is_older_than(marks.hard)) verdict.is_purged = true;
   if (!age.is_older_than(marks.soft)) return;
-  verdict.stale_since = std::min(verdict.stale_since.value_or(WallTime::max()), marks.stale_since);
+  const WallTime since =
+      age.is_older_than(marks.first_soft) ? marks.first_stale_since : marks.stale_since;
+  verdict.stale_since = std::min(verdict.stale_since.value_or(WallTime::max()), since);
 }
 
 }  // namespace
@@ -105,6 +107,11 @@ void PurgeList::put(const admission::Fingerprint& record, const Mark& mark) {
   const auto put_in = [&](Marks& marks, auto set_mark) {
     Mark& old = is_hard ? marks.hard : marks.soft;
     if (old.sequence > mark.sequence || (old.sequence != 0 && old.position > mark.position)) return;
+    // One that is not written yet has no place that could stand for it.
+    if (!is_hard && marks.first_soft.sequence == 0 && old.position != kNotWritten) {
+      marks.first_soft = old;
+      marks.first_stale_since = marks.stale_since;
+    }
     set_mark(old, mark);
     if (!is_hard) marks.stale_since = time_of(record);
   };
@@ -180,12 +187,17 @@ void PurgeList::change_each_mark(const Change& change) {
     Marks& marks = entry->second;
     set(marks.hard, change(marks.hard));
     set(marks.soft, change(marks.soft));
+    marks.first_soft = change(marks.first_soft);
     const bool is_empty = marks.hard.sequence == 0 && marks.soft.sequence == 0;
     entry = is_empty ? erase(entry) : std::next(entry);
   }
   set(everything_.hard, change(everything_.hard));
   set(everything_.soft, change(everything_.soft));
-  for (Mark* mark : {&folded_, &any_tag_.hard, &any_tag_.soft}) *mark = change(*mark);
+  for (Mark* mark :
+       {&everything_.first_soft, &folded_, &any_tag_.hard, &any_tag_.soft, &any_tag_.first_soft})
+    *mark = change(*mark);
+  constexpr std::size_t kRoomWorthKeeping = 8;
+  if (marks_.size() * kRoomWorthKeeping < marks_.bucket_count()) marks_.rehash(marks_.size());
 }
 
 void PurgeList::set(Mark& mark, const Mark& to) {

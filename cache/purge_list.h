@@ -125,6 +125,10 @@ class PurgeList {
   struct Marks {
     Mark hard, soft;
     WallTime stale_since{};  // by the soft one
+    // Of the first soft one, where there were several: what is older than that does not become
+    // stale once more.
+    Mark first_soft;
+    WallTime first_stale_since{};
   };
   using Map = boost::unordered_flat_map<admission::Fingerprint, Marks, admission::FingerprintHash>;
 

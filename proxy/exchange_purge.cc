@@ -16,6 +16,19 @@ bool asks_for_soft(const Request& request) {
   return value && *value == "1";
 }
 
+std::string_view reason_of(int status) noexcept {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 403:
+      return "Forbidden";
+    case 414:
+      return "URI Too Long";
+    default:
+      return "Service Unavailable";
+  }
+}
+
 }  // namespace
 
 net::awaitable<bool> Exchange::answer_purge() {
@@ -37,10 +50,7 @@ net::awaitable<bool> Exchange::answer_purge() {
   std::string patched = "Cache-Control: no-store\r\nContent-Type: application/json\r\n";
   patched.append("Cache-Status: secondsight; detail=").append(detail_).append("\r\nDate: ");
   patched.append(cache::policy::format_http_date(now_)).append("\r\n");
-  const std::string line =
-      status_line(answer.status, answer.status == 200   ? "OK"
-                                 : answer.status == 403 ? "Forbidden"
-                                                        : "Service Unavailable");
+  const std::string line = status_line(answer.status, reason_of(answer.status));
   begin({.status = answer.status,
          .status_line = line,
          .ready = {},

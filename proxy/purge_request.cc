@@ -13,6 +13,7 @@
 #include "cache/target.h"
 #include "config/quote.h"
 #include "proxy/authority.h"
+#include "proxy/json_members.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -57,9 +58,8 @@ std::string split(std::string_view url, SplitUrl& to) {
   if (scheme_end == std::string_view::npos ||
       (!is_https && !cache::policy::equals_ignoring_case(scheme, "http")))
     return "is not an http URL, such as \"http://example.com/path\"";
-  if (std::any_of(url.begin(), url.end(),
-                  [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; }))
-    return "holds blanks or control characters; spell them as %20 and the like";
+  if (std::any_of(url.begin(), url.end(), [](char c) { return c <= 0x20 || c == 0x7f; }))
+    return "holds bytes that no URL has; spell blanks as %20, and others likewise";
   const std::string_view rest = url.substr(scheme_end + 3);
   const auto host_end = std::min(rest.find_first_of("/?#"), rest.size());
   if (!normalize_authority(rest.substr(0, host_end), to.host)) return "has no usable host";
@@ -135,12 +135,19 @@ class Reader {
   }
 
   void add_url(std::string_view name, std::string_view text) {
-    if (const auto url = checked_url(name, text))
-      request_.purges.push_back(purge_of_url(url->host, url->target, kind_, sites_));
+    const auto url = checked_url(name, text);
+    if (!url) return;
+    auto purge = purge_of_url(url->host, url->target, kind_, sites_);
+    if (!purge) return fault_too_long(name, text, cache::kPurgeTextBytesMax);
+    request_.purges.push_back(std::move(*purge));
   }
   void add_prefix(std::string_view name, std::string_view text) {
-    if (const auto url = checked_url(name, text))
-      request_.purges.push_back(purge_of_prefix(*url, kind_));
+    const auto url = checked_url(name, text);
+    if (!url) return;
+    Purge purge = purge_of_prefix(*url, kind_);
+    if (purge.text.size() > cache::kPurgeTextBytesMax)
+      return fault_too_long(name, text, cache::kPurgeTextBytesMax);
+    request_.purges.push_back(std::move(purge));
   }
   void add_tag(std::string_view name, std::string_view text) {
     if (is_bad_text(name, text, cache::kTagBytesMax)) return;
@@ -156,8 +163,7 @@ class Reader {
   }
 
   std::optional<SplitUrl> checked_url(std::string_view name, std::string_view text) {
-    // What rules of sites add to a key's first line is less than as much again.
-    if (is_bad_text(name, text, cache::kPurgeTextBytesMax / 4)) return std::nullopt;
+    if (is_bad_text(name, text, cache::kPurgeTextBytesMax)) return std::nullopt;
     SplitUrl url;
     if (const std::string reason = split(text, url); !reason.empty()) {
       fault(quoted(name) + ": " + quoted(text) + " " + reason);
@@ -171,11 +177,14 @@ class Reader {
       return true;
     }
     if (text.size() > bytes_max) {
-      fault(quoted(name) + " has more than " + std::to_string(bytes_max) +
-            " bytes: " + quoted(text.substr(0, 40)) + "...");
+      fault_too_long(name, text, bytes_max);
       return true;
     }
     return false;
+  }
+  void fault_too_long(std::string_view name, std::string_view text, std::size_t bytes_max) {
+    fault(quoted(name) + " has more than " + std::to_string(bytes_max) +
+          " bytes: " + quoted(text.substr(0, 40)) + "...");
   }
 
   const cache::Sites& sites_;
@@ -186,11 +195,13 @@ class Reader {
 
 }  // namespace
 
-Purge purge_of_url(std::string_view host, std::string_view target, PurgeKind kind,
-                   const cache::Sites& sites) {
+std::optional<Purge> purge_of_url(std::string_view host, std::string_view target, PurgeKind kind,
+                                  const cache::Sites& sites) {
   // Whatever fields and cookies add stands behind the first line.
   const std::string text = sites.primary_key(host, target, {}).text();
-  return {PurgeScope::Url, kind, text.substr(0, text.find('\n'))};
+  Purge purge{PurgeScope::Url, kind, text.substr(0, text.find('\n'))};
+  if (purge.text.size() > cache::kPurgeTextBytesMax) return std::nullopt;
+  return purge;
 }
 
 std::variant<PurgeRequest, PurgeFaults> read_purge_request(std::string_view text,
@@ -207,6 +218,9 @@ std::variant<PurgeRequest, PurgeFaults> read_purge_request(std::string_view text
   Reader reader(sites, is_soft ? PurgeKind::Soft : PurgeKind::Hard);
   if (soft != nullptr && !soft->is_bool())
     reader.fault("\"soft\" must be true or false, not " + std::string(type_name(*soft)));
+  for (const std::string& name : repeated_members(text))
+    reader.fault(quoted(std::string_view(name)) +
+                 " stands there more than once; \"urls\", \"prefixes\" and \"tags\" list several");
   for (const auto& [name, member] : *object) reader.member({name.data(), name.size()}, member);
   return reader.finish();
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,8 +28,8 @@ std::variant<PurgeRequest, PurgeFaults> read_purge_request(std::string_view json
                                                            const cache::Sites& sites);
 
 /// The purge of what is stored for that URL, in all variants and parts: `host` and `target` as in a
-/// Request.
-cache::Purge purge_of_url(std::string_view host, std::string_view target, cache::PurgeKind kind,
-                          const cache::Sites& sites);
+/// Request. Empty: its key is longer than cache::kPurgeTextBytesMax.
+std::optional<cache::Purge> purge_of_url(std::string_view host, std::string_view target,
+                                         cache::PurgeKind kind, const cache::Sites& sites);
 
 }  // namespace secondsight::proxy

@@ -29,10 +29,10 @@ json::object to_json(const Purge& purge) {
   return object;
 }
 
-Purger::Answer answer_faults(const PurgeFaults& faults) {
+Purger::Answer answer_faults(int status, const PurgeFaults& faults) {
   json::array errors;
   for (const std::string& fault : faults) errors.push_back(json::string(fault));
-  return {400, json::serialize(json::object{{"errors", std::move(errors)}})};
+  return {status, json::serialize(json::object{{"errors", std::move(errors)}})};
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ void Purger::stop() {
 net::awaitable<Purger::Answer> Purger::purge_json(net::io_context& io, std::string_view text,
                                                   std::string_view by) {
   auto read = read_purge_request(text, sites_);
-  if (const auto* faults = std::get_if<PurgeFaults>(&read)) co_return answer_faults(*faults);
+  if (const auto* faults = std::get_if<PurgeFaults>(&read)) co_return answer_faults(400, *faults);
   auto request = std::get<PurgeRequest>(std::move(read));
   std::string who(by);
   co_return co_await purge(io, std::move(request), std::move(who));
@@ -90,7 +90,13 @@ net::awaitable<Purger::Answer> Purger::purge_url(net::io_context& io, std::strin
                                                  std::string_view target, PurgeKind kind,
                                                  std::string_view by) {
   PurgeRequest request;
-  request.purges.push_back(purge_of_url(host, target, kind, sites_));
+  auto wanted = purge_of_url(host, target, kind, sites_);
+  if (!wanted) {
+    const std::string limit = std::to_string(cache::kPurgeTextBytesMax);
+    const PurgeFaults faults{"the URL has more than " + limit + " bytes: purge it by a prefix"};
+    co_return answer_faults(414, faults);
+  }
+  request.purges.push_back(std::move(*wanted));
   std::string who(by);
   co_return co_await purge(io, std::move(request), std::move(who));
 }

@@ -137,6 +137,7 @@ int verify_directory(const std::string& directory, bool as_json, std::ostream& o
   if (!report) return fail(report.error().message());
   const Elapsed elapsed = std::chrono::steady_clock::now() - start;
   out << (as_json ? to_json(*report, elapsed) : to_text(*report, elapsed));
+  if (!out.flush()) return fail("the report could not be written");
   return report->is_clean() ? 0 : kNotWell;
 }
 

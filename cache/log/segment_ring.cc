@@ -36,6 +36,8 @@ Result<FoundFile> open_file(FileSystem& files, const std::string& name, std::uin
   auto read = found.file->read_at(0, bytes, ReadMode::Blocking);
   if (!read) return read.error();
   found.header = decode_segment_header(std::span(bytes).first(*read));
+  // A copy under another name: nothing in it is valid there.
+  if (found.header && found.header->number != number) found.header.reset();
   return found;
 }
 

@@ -322,7 +322,9 @@ TEST_F(DiskTroubleTest, AnotherDirectoryIsUsedAndTheOldOneLetGo) {
   EXPECT_TRUE(is_served("/3"));  // not noticed yet: still readable
   for (const std::string& name : *old->list()) EXPECT_TRUE(old->remove(name));
   EXPECT_GT(old->bytes_used(), 0U);
+  EXPECT_EQ(errors("gone"), 0);
   tick();
+  EXPECT_EQ(errors("gone"), 1) << "a lost cache is told, though it goes on at once";
   EXPECT_EQ(old->bytes_used(), 0U);
   EXPECT_FALSE(is_served("/3"));
   EXPECT_EQ(cache_->objects_on_disk(), 0U);

@@ -156,6 +156,31 @@ TEST(PurgeList, HardAndSoftStandSideBySide) {
   EXPECT_EQ(list.judge(seen_soft, kKey, &none).stale_since, kNoon + seconds{4});
 }
 
+/// Else whoever purges softly again and again never gets rid of anything.
+TEST(PurgeList, WhatIsStaleDoesNotBecomeStaleOnceMore) {
+  for (const PurgeScope scope : {PurgeScope::Tag, PurgeScope::Everything}) {
+    SCOPED_TRACE(to_string(scope));
+    PurgeList list(kSeed);
+    const Purge purge{scope, PurgeKind::Soft, scope == PurgeScope::Tag ? "a" : ""};
+    const auto fields = tagged("a");
+    const auto before = list.sequence();
+    std::vector<std::uint64_t> seen;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      list.note_written(list.add(purge, kNoon + seconds{i}), at(1, 80 + 80 * i));
+      seen.push_back(list.sequence());
+    }
+    EXPECT_EQ(list.judge(before, kKey, &fields).stale_since, kNoon);
+    EXPECT_EQ(list.judge(at(1, 40), kKey, &fields).stale_since, kNoon);
+    EXPECT_EQ(list.judge(seen[0], kKey, &fields).stale_since, kNoon + seconds{2});
+    EXPECT_EQ(list.judge(at(1, 120), kKey, &fields).stale_since, kNoon + seconds{2});
+    EXPECT_TRUE(list.judge(seen[2], kKey, &fields).is_clear());
+    EXPECT_TRUE(list.judge(at(1, 280), kKey, &fields).is_clear());
+    EXPECT_EQ(list.stamps(), 1U);
+    list.forget(list.sequence(), 2);
+    EXPECT_EQ(list.stamps(), 0U);
+  }
+}
+
 TEST(PurgeList, EverythingMakesRoomForOthers) {
   PurgeList list(kSeed);
   for (int i = 0; i < 100; ++i)

@@ -111,8 +111,17 @@ TEST(PurgeRequest, EveryFaultIsNamed) {
            Row{R"({"url": "http://a/#b"})",
                "\"url\": \"http://a/#b\" has a fragment, which no request has\n"},
            Row{R"({"prefix": "http://a/ b"})",
-               "\"prefix\": \"http://a/ b\" holds blanks or control characters; spell them as %20 "
-               "and the like\n"},
+               "\"prefix\": \"http://a/ b\" holds bytes that no URL has; spell blanks as %20, and "
+               "others likewise\n"},
+           Row{R"({"url": "http://a/ä"})",
+               "\"url\": \"http://a/\\xc3\\xa4\" holds bytes that no URL has; spell blanks as %20, and "
+               "others likewise\n"},
+           Row{R"({"url": "http://a/1", "url": "http://a/2"})",
+               "\"url\" stands there more than once; \"urls\", \"prefixes\" and \"tags\" list "
+               "several\n"},
+           Row{R"({"soft": true, "everything": true, "soft": false})",
+               "\"soft\" stands there more than once; \"urls\", \"prefixes\" and \"tags\" list "
+               "several\n"},
            Row{R"({"url": "x", "tags": [""], "a": 1})",
                "\"url\": \"x\" is not an http URL, such as \"http://example.com/path\"\n"
                "\"tags\" must not be empty\nunknown member \"a\"" +
@@ -127,12 +136,29 @@ TEST(PurgeRequest, EveryFaultIsNamed) {
 }
 
 TEST(PurgeRequest, AUrlIsMeantInAllThatFieldsMakeOfIt) {
-  const Purge purge = purge_of_url("site.test", "/b?z=1&a=3", PurgeKind::Hard, sites());
-  EXPECT_EQ(purge.text, "http://site.test/b?a=3&z=1");
+  const auto purge = purge_of_url("site.test", "/b?z=1&a=3", PurgeKind::Hard, sites());
+  ASSERT_TRUE(purge);
+  EXPECT_EQ(purge->text, "http://site.test/b?a=3&z=1");
   cache::policy::FieldBlock fields;
   fields.add("X-Tenant", "1");
   const std::string key = sites().primary_key("site.test", "/b?a=3&z=1", fields).text();
-  EXPECT_TRUE(key.starts_with(purge.text + "\n")) << key;
+  EXPECT_TRUE(key.starts_with(purge->text + "\n")) << key;
+}
+
+/// What a key's first line may have, and no more, whatever makes it longer than the URL.
+TEST(PurgeRequest, AUrlThatIsTooLongIsSaid) {
+  constexpr std::size_t kMost = cache::kPurgeTextBytesMax;
+  const std::string most = "/" + std::string(kMost - std::string("http://a/").size(), 'x');
+  EXPECT_TRUE(purge_of_url("a", most, PurgeKind::Hard, sites()));
+  EXPECT_FALSE(purge_of_url("a", most + "x", PurgeKind::Hard, sites()));
+  EXPECT_FALSE(purge_of_url(std::string(kMost / 2, '!'), "/", PurgeKind::Hard, sites()));
+  for (const char* member : {"url", "prefix"}) {
+    const std::string json = std::string("{\"") + member + "\": \"http://a" + most;
+    EXPECT_EQ(read(json + "\"}"), std::string(member) + " hard http://a" + most);
+    EXPECT_TRUE(read(json + "x\"}")
+                    .ends_with("has more than 32768 bytes: \"http://a/" + std::string(31, 'x') +
+                               "\"...\n"));
+  }
 }
 
 }  // namespace

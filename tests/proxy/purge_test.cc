@@ -185,6 +185,19 @@ TEST_F(PurgeProxyTest, PurgeIsAMethodForWhoIsListed) {
     EXPECT_FALSE(request.starts_with("PURGE")) << "not for the origin";
 }
 
+TEST_F(PurgeProxyTest, AUrlBeyondTheBoundIsRefused) {
+  RunningProxy proxy(origin_.url(), [](Settings& s) {
+    with_purgers(s);
+    s.proxy.max_header_bytes = 128U << 10;
+  });
+  fetch_all(proxy);
+  const RawResponse answer = proxy.send("PURGE", "/" + std::string(40'000, 'x'));
+  EXPECT_EQ(answer.status, 414);
+  EXPECT_EQ(answer.body,
+            "{\"errors\":[\"the URL has more than 32768 bytes: purge it by a prefix\"]}\n");
+  EXPECT_EQ(hits(proxy), "/shop/1 /shop/2 /news");
+}
+
 TEST_F(PurgeProxyTest, OthersMayNotPurge) {
   RunningProxy proxy(origin_.url(), [](Settings& s) {
     s.purge.allow = {AddressRange{IpAddress::of_v4({10, 0, 0, 0}), 96 + 8}};

@@ -64,6 +64,7 @@ TEST(VerifyCommand, TellsPeople) {
       "             0 large objects, 0 B\n"
       "             0 vary markers, 0 B\n"
       "             0 tombstones, 0 B\n"
+      "             0 purges, 0 B\n"
       "in use       1 record and 2 parts\n"
       "not in use   6 replaced, 7 removed\n"
       "             8 large objects that lost a part, as to reclaim\n"

@@ -88,6 +88,26 @@ TEST(ObjectLogRecovery, ForeignFilesWithASegmentsNameCostNothing) {
   EXPECT_EQ(std::count(names.begin(), names.end(), "ffffffff.segment"), 0);
 }
 
+TEST(ObjectLogRecovery, ACopyOfASegmentUnderAnotherNameCostsNothing) {
+  for (const char* name : {"ffffffff.segment", "0000000f.segment"}) {
+    SCOPED_TRACE(name);
+    SimFileSystem disk(1);
+    {
+      Log log(disk);
+      for (std::uint64_t i = 0; i < 20; ++i) log.append(TestRecord(i, 1, 1'000));
+      EXPECT_OK(log.log->close());
+    }
+    disk.set_contents(name, disk.contents(segment_file_name(2)));
+    Log log(disk);
+    EXPECT_EQ(log.index.places.size(), 20U);
+    for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(log.version(i), 1) << i;
+    for (std::uint64_t i = 100; i < 110; ++i) log.append(TestRecord(i, 1, 1'000));
+    EXPECT_EQ(log.version(105), 1);
+    const auto names = *disk.list();
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 0);
+  }
+}
+
 TEST(ObjectLogRecovery, AfterACleanCloseNoRecordIsRead) {
   SimFileSystem disk(1);
   {

@@ -29,9 +29,12 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using namespace std::chrono_literals;
 
-constexpr unsigned kConnectionsMax = 64;
+constexpr unsigned kConnectionsMax = 512;
+// Fewer: while a disk hangs and purges wait for it, health and metrics are still told.
+constexpr unsigned kPurgesMax = 128;
 constexpr std::uint32_t kHeaderBytesMax = 8192;
 constexpr std::uint64_t kBodyBytesMax = 64U << 10;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kDroppedBytesMax = 1U << 20;   // of a body that is too large
 constexpr std::chrono::seconds kTimeout = 10s;       // for one request, and for its answer
 constexpr std::chrono::milliseconds kPause = 100ms;  // after a failed accept
@@ -99,7 +102,12 @@ struct Admin::Impl {
     // A page that an operator looks at can send a POST here, though not read the answer.
     if (request.find(http::field::origin) != request.end())
       co_return make_json(http::status::forbidden, {{"errors", {"not from a web page"}}});
+    if (purges >= kPurgesMax)
+      co_return make_json(http::status::service_unavailable,
+                          {{"errors", {"too many purges wait for the disk; try again"}}});
+    ++purges;
     const Purger::Answer purged = co_await purge(io, request.body());
+    --purges;
     Answer answer =
         make_answer(http::int_to_status(static_cast<unsigned>(purged.status)), purged.json + "\n");
     answer.set(http::field::content_type, "application/json");
@@ -127,9 +135,19 @@ struct Admin::Impl {
       parser.header_limit(kHeaderBytesMax);
       parser.body_limit(kBodyBytesMax);
       stream.expires_after(kTimeout);
-      const auto read = co_await http::async_read(stream, buffer, parser, use_result);
-      too_large = std::get<0>(read) == http::error::body_limit;
-      if (std::get<0>(read) && !too_large) break;
+      beast::error_code error;
+      const auto head = co_await http::async_read_header(stream, buffer, parser, use_result);
+      error = std::get<0>(head);
+      if (!error && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+        const auto told = co_await net::async_write(stream, net::buffer(kContinue), use_result);
+        error = std::get<0>(told);
+      }
+      if (!error) {
+        const auto read = co_await http::async_read(stream, buffer, parser, use_result);
+        error = std::get<0>(read);
+      }
+      too_large = error == http::error::body_limit;
+      if (error && !too_large) break;
       const auto& request = parser.get();
       Answer page;
       if (too_large) {
@@ -174,7 +192,8 @@ struct Admin::Impl {
   const Purge purge;
   net::io_context io{1};
   tcp::acceptor acceptor{io};
-  unsigned connections = 0;  // admin thread only
+  unsigned connections = 0;  // admin thread only, as the next
+  unsigned purges = 0;       // that wait for the disk
   std::thread thread;
 };
 

@@ -39,8 +39,12 @@ class AdminTest : public ::testing::Test {
     return explanation;
   }
   /// Stands in for the purger, likewise.
-  static net::awaitable<Purger::Answer> purge(net::io_context&, std::string_view json) {
+  static net::awaitable<Purger::Answer> purge(net::io_context& io, std::string_view json) {
     Purger::Answer answer{json == "bad" ? 400 : 200, "{\"got\":" + std::string(json) + "}"};
+    if (json == "hang") {
+      net::steady_timer never(io, net::steady_timer::time_point::max());
+      (void)co_await never.async_wait(use_result);
+    }
     co_return answer;
   }
   Metrics metrics;
@@ -148,9 +152,9 @@ TEST_F(AdminTest, ClosesBadRequestsAndLargeHeads) {
   EXPECT_EQ(ask("GET", "/healthz").status, 200);
 }
 
-TEST_F(AdminTest, ServesAtMost64Connections) {
+TEST_F(AdminTest, ServesAtMost512Connections) {
   std::vector<std::unique_ptr<RawClient>> clients;
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < 512; ++i) {
     clients.push_back(std::make_unique<RawClient>(port));
     clients.back()->send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
     ASSERT_EQ(clients.back()->read_response().status, 200);
@@ -160,6 +164,27 @@ TEST_F(AdminTest, ServesAtMost64Connections) {
   clients.front()->send("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(clients.front()->wait_closed());
   EXPECT_EQ(ask("GET", "/healthz").status, 200);
+}
+
+TEST_F(AdminTest, TellsHealthWhilePurgesWaitForTheDisk) {
+  std::vector<std::unique_ptr<RawClient>> waiting;
+  for (int i = 0; i < 128; ++i) {
+    waiting.push_back(std::make_unique<RawClient>(port));
+    waiting.back()->send("POST /purge HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nhang");
+    EXPECT_EQ(ask("GET", "/healthz").status, 200);
+  }
+  const RawResponse refused = ask("POST", "/purge", "x");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.body, "{\"errors\":[\"too many purges wait for the disk; try again\"]}\n");
+}
+
+TEST_F(AdminTest, AsksForABodyThatIsAnnounced) {
+  RawClient client(port);
+  client.send(
+      "POST /purge HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n");
+  EXPECT_EQ(client.read_response("POST").status, 100);
+  client.send("7");
+  EXPECT_EQ(client.read_response("POST").body, "{\"got\":7}\n");
 }
 
 TEST_F(AdminTest, RefusesAPortInUse) {

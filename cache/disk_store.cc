@@ -158,6 +158,8 @@ Result<log::Location> DiskStore::append_record(const log::RecordView& view, Caus
     health_.note_success();
     return at;
   }
+  // A key that no segment takes is no trouble of the disk.
+  if (at.error() == boost::system::errc::value_too_large) return at;
   write_errors_.add();
   failed_.store(true, std::memory_order_relaxed);
   constexpr const char* kDoing = "write to the disk cache";

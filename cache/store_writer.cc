@@ -239,7 +239,9 @@ void StoreWriter::execute(StoreJob& job) {
   queue_bytes_.fetch_sub(object.memory_bytes(), std::memory_order_relaxed);
   const auto found = pending_.find(object.key.fingerprint());
   const bool wanted = found != pending_.end() && found->second == job.object;
-  if (wanted && !entry && job.is_certain) {
+  // Where no segment takes it, none holds what it outdates.
+  const bool fits = object.memory_bytes() < log_.segment_bytes();
+  if (wanted && !entry && job.is_certain && fits) {
     if (owed_markers_.size() < kOwedTombstonesMax) {
       owed_markers_.push_back(job.object);
       return;

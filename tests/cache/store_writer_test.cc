@@ -118,6 +118,20 @@ TEST_F(StoreWriterTest, ReadsBackWhatItWroteInOneRecordOrInParts) {
   }
 }
 
+TEST_F(StoreWriterTest, AKeyThatNoSegmentTakesIsRefusedAlone) {
+  const std::string target = "/" + std::string(log_->segment_bytes(), 'x');
+  EXPECT_EQ(writer_->store(object_of(target)), Detail::None);
+  auto marker = object_of(target + "y");
+  marker->is_vary_marker = true;
+  writer_->store_for_certain(marker);
+  EXPECT_EQ(drained_queue_bytes(), 0U);
+  EXPECT_FALSE(is_in_index(target));
+  EXPECT_EQ(writer_->find_pending(marker->key), nullptr);
+  EXPECT_EQ(writer_->store(object_of("/next")), Detail::None) << "the disk is well";
+  EXPECT_EQ(drained_queue_bytes(), 0U);
+  EXPECT_TRUE(is_in_index("/next"));
+}
+
 TEST_F(StoreWriterTest, FindsWhatIsOnItsWay) {
   hold_the_writer();
   const auto object = object_of("/a");

@@ -69,7 +69,7 @@ std::optional<Index::Entry> DiskStore::write(const Object& object) {
       if (!part) return std::nullopt;
       parts.push_back(*part);
     }
-    return write_head(object.key, *object.head, parts, Cause::Admitted);
+    return write_head(object.key, *object.head, parts);
   }
   const std::string text = head_text(*object.head);
   log::RecordView view = view_of(object.key, *object.head, text);
@@ -95,13 +95,27 @@ std::optional<log::PartRef> DiskStore::write_part(const CacheKey& key,
 }
 
 std::optional<Index::Entry> DiskStore::write_head(const CacheKey& key, const ObjectHead& head,
-                                                  std::span<const log::PartRef> parts,
-                                                  Cause cause) {
+                                                  std::span<const log::PartRef> parts) {
   const std::string text = head_text(head);
   log::RecordView view = view_of(key, head, text);
   view.kind = log::RecordKind::LargeObject;
   view.parts = parts;
-  const auto at = append(view, cause);
+  const auto at = append(view, Cause::Admitted);
+  if (!at) return std::nullopt;
+  return Index::Entry{*at, view.kind};
+}
+
+std::optional<Index::Entry> DiskStore::write_refreshed(const CacheKey& key, const ObjectHead& head,
+                                                       std::span<const log::PartRef> parts,
+                                                       const log::Location& old) {
+  const std::string text = head_text(head);
+  log::RecordView view = view_of(key, head, text);
+  view.kind = log::RecordKind::LargeObject;
+  view.parts = parts;
+  make_room(view);
+  const auto current = index_.find(key.fingerprint());
+  if (!current || current->location != old) return std::nullopt;
+  const auto at = append_record(view, Cause::Refreshed);
   if (!at) return std::nullopt;
   return Index::Entry{*at, view.kind};
 }
@@ -138,10 +152,14 @@ void DiskStore::close() {
   }
 }
 
-Result<log::Location> DiskStore::append(const log::RecordView& view, Cause cause) {
+void DiskStore::make_room(const log::RecordView& view) {
   reinsertion_.before_append(log::encoded_bytes(view), [this](const log::RecordView& again) {
     return append_record(again, Cause::Reappended);
   });
+}
+
+Result<log::Location> DiskStore::append(const log::RecordView& view, Cause cause) {
+  make_room(view);
   auto at = append_record(view, cause);
   if (at && cause == Cause::Admitted) reinsertion_.note_admitted(at->length_bytes);
   return at;

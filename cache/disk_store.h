@@ -41,7 +41,12 @@ class DiskStore {
                                          std::uint64_t first, std::uint64_t size);
   /// A head over parts that are written.
   std::optional<Index::Entry> write_head(const CacheKey& key, const ObjectHead& head,
-                                         std::span<const log::PartRef> parts, Cause cause);
+                                         std::span<const log::PartRef> parts);
+  /// A new head over the body of the record at `old`, unless the index points elsewhere by now: to
+  /// make room for it may have moved that very object.
+  std::optional<Index::Entry> write_refreshed(const CacheKey& key, const ObjectHead& head,
+                                              std::span<const log::PartRef> parts,
+                                              const log::Location& old);
   bool write_tombstone(const admission::Fingerprint& key);
   Result<log::Location> write_purge(const log::RecordView& record) {
     return append(record, Cause::Purge);
@@ -65,7 +70,9 @@ class DiskStore {
   bool try_again() noexcept { return failed_.exchange(false, std::memory_order_relaxed); }
 
  private:
-  /// First what the oldest segment's turn asks for, then the record.
+  /// What the oldest segment's turn asks for.
+  void make_room(const log::RecordView& view);
+  /// That first, then the record.
   Result<log::Location> append(const log::RecordView& view, Cause cause);
   Result<log::Location> append_record(const log::RecordView& view, Cause cause);
   void forget_reclaimed(const admission::Fingerprint&, const log::Location&);

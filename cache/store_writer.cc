@@ -291,7 +291,7 @@ void StoreWriter::execute(CommitJob& job) {
   Fill& fill = *job.fill;
   std::optional<Index::Entry> entry;
   if (!fill.failed() && !is_purged(fill.purges_seen(), fill.key(), *job.head))
-    entry = store_.write_head(fill.key(), *job.head, fill.parts(), DiskStore::Cause::Admitted);
+    entry = store_.write_head(fill.key(), *job.head, fill.parts());
   if (make_visible(job.fill, entry)) {
     objects_written_.add();
     fill.note_committed();
@@ -321,7 +321,7 @@ void StoreWriter::execute(AbandonJob& job) {
 void StoreWriter::execute(RefreshJob& job) {
   std::optional<Index::Entry> entry;
   if (is_current(job) && !is_purged(job.purges_seen, job.key, *job.head))
-    entry = store_.write_head(job.key, *job.head, job.parts, DiskStore::Cause::Refreshed);
+    entry = store_.write_refreshed(job.key, *job.head, job.parts, job.old.location);
   const auto& fingerprint = job.key.fingerprint();
   const std::lock_guard lock(mutex_);
   queue_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);

@@ -239,8 +239,7 @@ class SimulatedCache {
       if (!part) return;
       parts.push_back(*part);
     }
-    const auto entry = store_->write_head(fetched->key, *objects_.head(), parts,
-                                          cache::DiskStore::Cause::Admitted);
+    const auto entry = store_->write_head(fetched->key, *objects_.head(), parts);
     if (entry) index_.insert(fetched->key.fingerprint(), *entry);
   }
 

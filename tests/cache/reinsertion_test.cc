@@ -221,9 +221,9 @@ TEST_F(ReinsertionTest, AFreshenedHeadTakesItsBodyAlong) {
   auto head = std::make_shared<ObjectHead>(*object->head);
   head->fields.add("Freshened", "yes");
   const auto old = entry("/freshened");
-  const auto refreshed = store_->write_head(
+  const auto refreshed = store_->write_refreshed(
       object->key, *head, std::vector<log::PartRef>{{old->location, object->body_bytes}},
-      DiskStore::Cause::Refreshed);
+      old->location);
   ASSERT_TRUE(refreshed);
   index_->insert(object->key.fingerprint(), *refreshed);
   hit("/freshened");
@@ -233,6 +233,24 @@ TEST_F(ReinsertionTest, AFreshenedHeadTakesItsBodyAlong) {
   const auto reader = log_->open_object(entry("/freshened")->location, log::ReadMode::Blocking);
   ASSERT_TRUE(reader);
   EXPECT_NE((*reader)->head().head.find("Freshened: yes"), std::string::npos);
+}
+
+/// Else the log's last word would be a head over a body that is about to go.
+TEST_F(ReinsertionTest, AHeadIsNotFreshenedOverABodyThatHasJustMoved) {
+  const ObjectPtr object = put("/object");
+  hit("/object");
+  turn(kSegments - 2);
+  const auto old = entry("/object");
+  const std::vector<log::PartRef> parts{{old->location, object->body_bytes}};
+  bool is_refused = false;
+  for (int i = 0; i < 1'000 && !is_refused; ++i)
+    is_refused = !store_->write_refreshed(object->key, *object->head, parts, old->location);
+  EXPECT_TRUE(is_refused);
+  EXPECT_NE(entry("/object")->location, old->location) << "to make room for the head moved it";
+  EXPECT_TRUE(is_there(object));
+  store_->close();
+  open();
+  EXPECT_TRUE(is_there(object));
 }
 
 /// What is known of it beforehand is the head's record only.

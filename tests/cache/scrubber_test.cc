@@ -174,7 +174,7 @@ TEST_F(ScrubberTest, ADamagedPartCostsItsObject) {
   const auto unused = store_->write_part(key, chunks, 0, 5'000);
   const std::vector<log::PartRef> parts = {*store_->write_part(key, chunks, 0, 10'000),
                                            *store_->write_part(key, chunks, 10'000, 10'000)};
-  const auto head = store_->write_head(key, *head_of(), parts, DiskStore::Cause::Admitted);
+  const auto head = store_->write_head(key, *head_of(), parts);
   index_->insert(key.fingerprint(), *head);
   seal();
   flip(unused->record, 200);
@@ -190,8 +190,7 @@ TEST_F(ScrubberTest, ARefreshedHeadGoesWithTheBodyItUses) {
   put("/a", 2'000);
   const auto old = *entry("/a");
   const log::PartRef body{old.location, 2'000};
-  const auto head =
-      store_->write_head(key_of("/a"), *head_of("2"), {&body, 1}, DiskStore::Cause::Refreshed);
+  const auto head = store_->write_refreshed(key_of("/a"), *head_of("2"), {&body, 1}, old.location);
   index_->insert(key_of("/a").fingerprint(), *head);
   seal();
   flip(old.location, old.location.length_bytes - 50);

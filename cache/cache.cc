@@ -318,6 +318,10 @@ void Cache::note_disk_hit(const CacheKey& key) noexcept {
   index_.note_hit(key.fingerprint());
 }
 
+void Cache::note_use_of_marker(const Object& marker) noexcept {
+  index_.note_hit(marker.key.fingerprint());
+}
+
 Detail Cache::store(Admitted /*permission*/, const ObjectPtr& object) {
   object->on_disk.store(true, std::memory_order_relaxed);
   return hand_over(object);
@@ -386,7 +390,7 @@ Placement Cache::place(const CacheKey& primary, ObjectPtr known, const policy::F
   WallTime epoch{};
   if (known)
     epoch = known->head->times.response_received;
-  else if (may_have_unknown_marker(primary))
+  else if (may_have_unknown_marker(primary) || may_have_lost_marker())
     epoch = head.times.response_received;
   CacheKey key = primary.variant(names, epoch, request, seed_);
   std::optional<CacheKey> by_language;
@@ -470,6 +474,13 @@ bool Cache::may_have_unknown_marker(const CacheKey& primary) const noexcept {
   if (!writer_->is_open()) return true;
   const auto entry = index_.find(primary.fingerprint());
   return entry && entry->kind == log::RecordKind::VaryMarker;
+}
+
+/// Whether a marker may have gone with its segment and left variants behind, which lie in later
+/// ones: they may have been invalidated since. Without a tier nothing would keep the new epoch
+/// until the second sighting.
+bool Cache::may_have_lost_marker() const noexcept {
+  return memory_ && log_ && log_->segments()->next_after(0) > 1;
 }
 
 void Cache::invalidate(const CacheKey& primary, const ObjectPtr& known, WallTime now) {

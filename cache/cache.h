@@ -134,6 +134,8 @@ class Cache {
   /// A hit on disk keeps the object, as far as the write budget goes, and the key remembered, so
   /// that what is popular is admitted at once after it was reclaimed.
   void note_disk_hit(const CacheKey& key) noexcept;
+  /// A variant of its resource was hit on disk: without the marker it could not be found.
+  void note_use_of_marker(const Object& marker) noexcept;
   /// A hit in memory: the second sighting of an object that is not on disk yet. Writes it and
   /// returns true, if the policy and the writer agree.
   bool promote(const ObjectPtr& object);
@@ -247,6 +249,7 @@ class Cache {
   ObjectPtr unless_purged(ObjectPtr pending) const;
   bool is_disk_open() const noexcept { return writer_ && writer_->is_open(); }
   bool may_have_unknown_marker(const CacheKey& primary) const noexcept;
+  bool may_have_lost_marker() const noexcept;
   Detail judge(admission::Verdict verdict, const CacheKey& key,
                std::optional<std::uint64_t> body_bytes) const noexcept;
   Detail hand_over(const ObjectPtr& object);

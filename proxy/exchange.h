@@ -79,6 +79,7 @@ class Exchange {
   void keep_as_variant(const cache::CacheKey& primary, const Found& missing, const Found& other,
                        const HeadPtr& fresh);
   net::awaitable<void> read_from_disk(Found& found, const cache::Index::Entry& entry);
+  void note_disk_hit(const Found& found);
   net::awaitable<Result<>> read_slice(Found& found, std::uint64_t offset, std::span<std::byte> out);
 
   /// Names in `status` where the response was, unless it names something already.

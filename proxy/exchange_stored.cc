@@ -48,7 +48,7 @@ net::awaitable<void> Exchange::read_from_disk(Found& found, const cache::Index::
   found.disk.emplace(std::move(*opened));
   const std::uint64_t body_bytes = found.disk->body_bytes;
   if (body_bytes > kWholeReadBytesMax) {
-    if (facts_.method == policy::Method::Get) services_.cache.note_disk_hit(found.key);
+    if (facts_.method == policy::Method::Get) note_disk_hit(found);
     co_return;
   }
   std::vector<cache::ChunkPtr> body;
@@ -71,10 +71,14 @@ net::awaitable<void> Exchange::read_from_disk(Found& found, const cache::Index::
     if (still && still->location == entry.location)
       services_.cache.keep(object, cache::Newcomer::SeenBefore);
   });
-  if (!object->is_vary_marker && facts_.method == policy::Method::Get)
-    services_.cache.note_disk_hit(found.key);
+  if (!object->is_vary_marker && facts_.method == policy::Method::Get) note_disk_hit(found);
   found.object = std::move(object);
   found.from_disk = true;
+}
+
+void Exchange::note_disk_hit(const Found& found) {
+  services_.cache.note_disk_hit(found.key);
+  if (found.marker) services_.cache.note_use_of_marker(*found.marker);
 }
 
 /// An error means the object is gone, and was noted as such.

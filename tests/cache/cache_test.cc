@@ -43,6 +43,31 @@ class CacheUnderTest {
   std::unique_ptr<Cache> cache_;
 };
 
+/// A marker is older than its variants: when its segment has gone they may still be there, even
+/// such as were invalidated. None of them may be found by what is learnt anew.
+TEST(Cache, VariantsOfAMarkerThatWasReclaimedStayLost) {
+  for (const bool turns : {false, true}) {
+    SCOPED_TRACE(turns);
+    const CacheUnderTest cache({.policy = PolicyName::Always});
+    const CacheKey primary = key_of("/varies");
+    policy::FieldBlock request;
+    request.add("Accept", "text/html");
+    auto head = std::make_shared<ObjectHead>(*head_of());
+    head->fields.add("Vary", "Accept");
+    head->times.response_received = WallTime{std::chrono::hours{500'000}};
+    head->facts = policy::read_facts(200, head->fields, head->times.response_received);
+    for (int i = 0; turns && i < 20; ++i) {
+      const auto filler = object_of("/filler" + std::to_string(i), 1_MiB);
+      const auto sighting = cache->sight(filler->key, filler->body_bytes);
+      ASSERT_TRUE(sighting.admitted);
+      EXPECT_EQ(cache->store(*sighting.admitted, filler), Detail::None);
+      cache->drain();
+    }
+    const CacheKey before = primary.variant({"accept"}, WallTime{}, request, kSeed);
+    EXPECT_EQ(cache->place(primary, nullptr, request, *head).key.text() == before.text(), !turns);
+  }
+}
+
 TEST(Cache, SightingsAreDecidedByPolicySizeAndDisk) {
   struct Row {
     PolicyName policy;

@@ -83,6 +83,9 @@ bool Reinsertion::is_purged(const log::Location& at, const log::RecordHead& head
 
 Result<std::uint64_t> Reinsertion::reinsert(const Candidate& candidate, const Write& write) {
   constexpr std::uint64_t kNothing = 0;
+  // A freshened head and its body are two records of one object; or it was removed by now.
+  const auto current = index_.find(candidate.fingerprint);
+  if (!current || current->location != candidate.entry.location) return kNothing;
   const auto reader = log_.open_object(candidate.entry.location, log::ReadMode::Blocking);
   if (!reader) return kNothing;
   const log::RecordHead& head = (*reader)->head();

@@ -68,6 +68,30 @@ TEST(Cache, VariantsOfAMarkerThatWasReclaimedStayLost) {
   }
 }
 
+/// Without its marker no variant is found, however often it is hit.
+TEST(Cache, AMarkerLivesOnWithItsVariants) {
+  for (const bool is_used : {false, true}) {
+    SCOPED_TRACE(is_used);
+    const CacheUnderTest cache({.policy = PolicyName::Always, .memory_bytes = 0});
+    auto head = std::make_shared<ObjectHead>(*head_of());
+    head->fields.add("Vary", "Accept");
+    head->facts = policy::read_facts(200, head->fields, WallTime{});
+    const CacheKey primary = key_of("/varies");
+    const ObjectPtr marker = cache->place(primary, nullptr, {}, *head).marker;
+    cache->persist_marker(marker);
+    cache->drain();
+    for (int i = 0; i < 200; ++i) {
+      if (is_used) cache->note_use_of_marker(*marker);
+      const auto filler = object_of("/filler" + std::to_string(i), 200'000);
+      const auto sighting = cache->sight(filler->key, filler->body_bytes);
+      ASSERT_TRUE(sighting.admitted);
+      EXPECT_EQ(cache->store(*sighting.admitted, filler), Detail::None);
+      cache->drain();
+    }
+    EXPECT_EQ(cache->find_on_disk(primary).has_value(), is_used);
+  }
+}
+
 TEST(Cache, SightingsAreDecidedByPolicySizeAndDisk) {
   struct Row {
     PolicyName policy;

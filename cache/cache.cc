@@ -80,7 +80,7 @@ Cache::Cache(const CacheSettings& settings, admission::AdmissionPolicy& policy,
   }
 }
 
-Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, log::FileSystem* files,
+Result<std::unique_ptr<Cache>> Cache::open(const CacheSettings& settings, FileSystem* files,
                                            admission::AdmissionPolicy& policy,
                                            const admission::FingerprintSeed& seed,
                                            Metrics& metrics) {
@@ -185,7 +185,7 @@ ObjectPtr Cache::look_for_part(const CacheKey& key) const {
 }
 
 Result<DiskObject> Cache::open_object(const CacheKey& key, const Index::Entry& entry,
-                                      log::ReadMode mode) {
+                                      ReadMode mode) {
   const std::uint64_t purges_seen = purges_.sequence();
   auto reader = log_->open_object(entry.location, mode);
   if (!reader) {

@@ -83,7 +83,7 @@ struct TaggedVariant {
 class Cache {
  public:
   /// `files` null: memory only. Replays the log into the index. Errors: those of ObjectLog::open.
-  static Result<std::unique_ptr<Cache>> open(const CacheSettings& settings, log::FileSystem* files,
+  static Result<std::unique_ptr<Cache>> open(const CacheSettings& settings, FileSystem* files,
                                              admission::AdmissionPolicy& policy,
                                              const admission::FingerprintSeed& seed,
                                              Metrics& metrics);
@@ -114,8 +114,7 @@ class Cache {
   /// Errors: resource_unavailable_try_again (PageCacheOnly: call again on a disk thread). Anything
   /// else means the object is gone: it was counted and leaves the index, so it is a miss from now
   /// on.
-  Result<DiskObject> open_object(const CacheKey& key, const Index::Entry& entry,
-                                 log::ReadMode mode);
+  Result<DiskObject> open_object(const CacheKey& key, const Index::Entry& entry, ReadMode mode);
   /// A body block of an object could not be read: counted, the object leaves the index.
   void note_unreadable(const CacheKey& key, const Index::Entry& entry,
                        const boost::system::error_code& error);

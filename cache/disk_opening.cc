@@ -27,7 +27,7 @@ DiskOpening::Found DiskOpening::look(const log::ObjectLog::OnReclaimed& reclaime
     pause_ = 0;
     return Found::Nothing;
   }
-  const bool is_new = *attached == log::FileSystem::Attached::Anew;
+  const bool is_new = *attached == FileSystem::Attached::Anew;
   if (is_new) pause_ = 0;
   if (is_new && is_open()) {
     must_start_over_ = true;

@@ -10,7 +10,7 @@ bool Fill::has_beginning() const {
 }
 
 Result<std::size_t> Fill::read(std::uint64_t offset, std::span<std::byte> out,
-                               log::ReadMode mode) const {
+                               ReadMode mode) const {
   log::Location record;
   std::uint64_t part_offset = 0;
   std::uint64_t part_bytes = 0;

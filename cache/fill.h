@@ -50,8 +50,7 @@ class Fill {
   bool has_beginning() const;
   /// Copies body bytes from `offset` on, at most one part's; returns how many. Blocking unless
   /// `mode` says otherwise. Errors: as ObjectReader::read_body.
-  Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> out,
-                           log::ReadMode mode) const;
+  Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> out, ReadMode mode) const;
 
  private:
   friend class StoreWriter;

@@ -86,7 +86,7 @@ Result<std::uint64_t> Reinsertion::reinsert(const Candidate& candidate, const Wr
   // A freshened head and its body are two records of one object; or it was removed by now.
   const auto current = index_.find(candidate.fingerprint);
   if (!current || current->location != candidate.entry.location) return kNothing;
-  const auto reader = log_.open_object(candidate.entry.location, log::ReadMode::Blocking);
+  const auto reader = log_.open_object(candidate.entry.location, ReadMode::Blocking);
   if (!reader) return kNothing;
   const log::RecordHead& head = (*reader)->head();
   const bool is_in_parts = head.kind == RecordKind::LargeObject;
@@ -94,7 +94,7 @@ Result<std::uint64_t> Reinsertion::reinsert(const Candidate& candidate, const Wr
     return kNothing;
   if (is_purged(candidate.entry.location, head)) return kNothing;
   std::vector<std::byte> body(head.body_bytes);
-  if (!(*reader)->read_body(0, body, log::ReadMode::Blocking)) return kNothing;
+  if (!(*reader)->read_body(0, body, ReadMode::Blocking)) return kNothing;
   const std::array<std::span<const std::byte>, 1> pieces{body};
 
   log::RecordView view;

@@ -108,7 +108,7 @@ bool Scrubber::drop(const log::LoggedRecord& damaged) {
   if (!entry) return false;
   bool needs_it = entry->location == damaged.location;
   if (!needs_it && entry->kind == log::RecordKind::LargeObject) {
-    const auto reader = log_.open_object(entry->location, log::ReadMode::Blocking);
+    const auto reader = log_.open_object(entry->location, ReadMode::Blocking);
     if (!reader) return false;  // whoever asks for it finds out
     const auto& parts = (*reader)->head().parts;
     needs_it = std::any_of(parts.begin(), parts.end(), [&](const log::PartRef& part) {

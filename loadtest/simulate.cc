@@ -30,7 +30,6 @@ using admission::Verdict;
 using cache::ChunkPtr;
 using cache::Index;
 using cache::log::ObjectLog;
-using cache::log::ReadMode;
 
 constexpr std::string_view kHost = "edge.test";  // as long as the demo's
 

@@ -58,12 +58,12 @@ struct SparseFileSystem::Contents {
   std::shared_ptr<std::uint64_t> all_blocks;  // of the file system
 };
 
-class SparseFileSystem::OpenFile final : public cache::log::File {
+class SparseFileSystem::OpenFile final : public File {
  public:
   explicit OpenFile(std::shared_ptr<Contents> contents) : contents_(std::move(contents)) {}
 
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out,
-                              cache::log::ReadMode /*mode*/) const override {
+                              ReadMode /*mode*/) const override {
     if (offset >= contents_->size_bytes) return std::size_t{0};
     const std::size_t bytes = std::min<std::uint64_t>(out.size(), contents_->size_bytes - offset);
     for_each_block(offset, bytes,
@@ -109,17 +109,17 @@ class SparseFileSystem::OpenFile final : public cache::log::File {
   std::shared_ptr<Contents> contents_;
 };
 
-Result<std::unique_ptr<cache::log::File>> SparseFileSystem::create(std::string_view name) {
+Result<std::unique_ptr<File>> SparseFileSystem::create(std::string_view name) {
   const auto [at, is_new] = files_.try_emplace(std::string(name));
   if (!is_new) return make_error_code(errc::file_exists);
   at->second = std::make_shared<Contents>(blocks_);
-  return std::unique_ptr<cache::log::File>(std::make_unique<OpenFile>(at->second));
+  return std::unique_ptr<File>(std::make_unique<OpenFile>(at->second));
 }
 
-Result<std::unique_ptr<cache::log::File>> SparseFileSystem::open(std::string_view name) {
+Result<std::unique_ptr<File>> SparseFileSystem::open(std::string_view name) {
   const auto at = files_.find(name);
   if (at == files_.end()) return make_error_code(errc::no_such_file_or_directory);
-  return std::unique_ptr<cache::log::File>(std::make_unique<OpenFile>(at->second));
+  return std::unique_ptr<File>(std::make_unique<OpenFile>(at->second));
 }
 
 Result<std::vector<std::string>> SparseFileSystem::list() const {

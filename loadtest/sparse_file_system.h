@@ -7,19 +7,19 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/log/file_system.h"
+#include "config/file_system.h"
 
 namespace secondsight::loadtest {
 
 /// Files in memory that keep no block of zeros: a log whose bodies are zeros takes the room of its
 /// heads only, so that simulated disks may be larger than the machine's memory. Nothing ever fails,
 /// and nothing is lost. One thread.
-class SparseFileSystem final : public cache::log::FileSystem {
+class SparseFileSystem final : public FileSystem {
  public:
   static constexpr std::size_t kBlockBytes = 512;
 
-  Result<std::unique_ptr<cache::log::File>> create(std::string_view name) override;
-  Result<std::unique_ptr<cache::log::File>> open(std::string_view name) override;
+  Result<std::unique_ptr<File>> create(std::string_view name) override;
+  Result<std::unique_ptr<File>> open(std::string_view name) override;
   Result<std::vector<std::string>> list() const override;
   Result<> remove(std::string_view name) override;
   Result<> sync_directory() override { return {}; }

@@ -8,8 +8,7 @@ namespace {
 namespace errc = boost::system::errc;
 
 /// Under the directory's lock where that can be had: of two first starts, both get the same.
-admission::FingerprintSeed choose_seed(cache::log::PosixFileSystem& files,
-                                       const std::filesystem::path& path) {
+admission::FingerprintSeed choose_seed(PosixFileSystem& files, const std::filesystem::path& path) {
   const auto there = files.attach() ? admission::FingerprintSeed::load_or_create(path)
                                     : admission::FingerprintSeed::load(path);
   return there ? *there : random_seed();
@@ -26,7 +25,7 @@ admission::FingerprintSeed random_seed() {
 CacheDirectory::CacheDirectory(const std::filesystem::path& path)
     : path_(path), files_(path), seed_(choose_seed(files_, path)) {}
 
-Result<cache::log::FileSystem::Attached> CacheDirectory::attach() {
+Result<FileSystem::Attached> CacheDirectory::attach() {
   const auto attached = files_.attach();
   if (!attached || *attached == Attached::Anew) is_ours_ = false;
   if (!attached || is_ours_) return attached;
@@ -46,11 +45,11 @@ Result<> CacheDirectory::check_seed() const {
   return {};
 }
 
-Result<std::unique_ptr<cache::log::File>> CacheDirectory::create(std::string_view name) {
+Result<std::unique_ptr<File>> CacheDirectory::create(std::string_view name) {
   return files_.create(name);
 }
 
-Result<std::unique_ptr<cache::log::File>> CacheDirectory::open(std::string_view name) {
+Result<std::unique_ptr<File>> CacheDirectory::open(std::string_view name) {
   return files_.open(name);
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "admission/fingerprint.h"
-#include "cache/log/posix_file_system.h"
+#include "config/posix_file_system.h"
 
 namespace secondsight::proxy {
 
@@ -14,7 +14,7 @@ namespace secondsight::proxy {
 /// The process has one seed for all its life. A directory without a seed gets this one; one with
 /// another is refused, as its objects could not be found (and are kept for a restart).
 /// Threads: as PosixFileSystem.
-class CacheDirectory final : public cache::log::FileSystem {
+class CacheDirectory final : public FileSystem {
  public:
   /// Takes the directory if it can be had, and the seed that is there, even if another process has
   /// the directory. Else the seed is a fresh one.
@@ -24,8 +24,8 @@ class CacheDirectory final : public cache::log::FileSystem {
 
   /// Errors: as PosixFileSystem; file_exists (another seed), bad_message (a damaged one).
   Result<Attached> attach() override;
-  Result<std::unique_ptr<cache::log::File>> create(std::string_view name) override;
-  Result<std::unique_ptr<cache::log::File>> open(std::string_view name) override;
+  Result<std::unique_ptr<File>> create(std::string_view name) override;
+  Result<std::unique_ptr<File>> open(std::string_view name) override;
   Result<std::vector<std::string>> list() const override { return files_.list(); }
   Result<> remove(std::string_view name) override { return files_.remove(name); }
   Result<> sync_directory() override { return files_.sync_directory(); }
@@ -34,7 +34,7 @@ class CacheDirectory final : public cache::log::FileSystem {
   Result<> check_seed() const;
 
   const std::filesystem::path path_;
-  cache::log::PosixFileSystem files_;
+  PosixFileSystem files_;
   const admission::FingerprintSeed seed_;
   bool is_ours_ = false;  // attached, and of our seed; whoever attaches is one thread
 };

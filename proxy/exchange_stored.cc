@@ -22,7 +22,6 @@ namespace {
 namespace policy = cache::policy;
 using cache::CacheKey;
 using cache::Detail;
-using cache::log::ReadMode;
 
 /// Stored bodies up to this size are read from disk in one piece, and then kept in memory.
 constexpr std::uint64_t kWholeReadBytesMax = 256U << 10;

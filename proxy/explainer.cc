@@ -82,7 +82,7 @@ std::shared_ptr<const cache::Object> Explainer::look_for(const cache::CacheKey& 
   s.served_from_memory = places.object() != nullptr;
   if (places.object()) return places.object();
   if (!places.on_disk) return nullptr;
-  const auto opened = cache_.open_object(key, *places.on_disk, cache::log::ReadMode::Blocking);
+  const auto opened = cache_.open_object(key, *places.on_disk, ReadMode::Blocking);
   if (!opened) return nullptr;
   auto object = std::make_shared<cache::Object>(key, opened->head, std::vector<cache::ChunkPtr>{},
                                                 opened->body_bytes);

@@ -101,10 +101,10 @@ net::awaitable<Result<std::span<const std::span<const std::byte>>>> FlightReader
     std::shared_ptr<cache::Fill> fill) {
   behind_.resize(kSliceBytes);
   const std::span<std::byte> out(behind_);
-  auto got = fill->read(position_, out, cache::log::ReadMode::PageCacheOnly);
+  auto got = fill->read(position_, out, ReadMode::PageCacheOnly);
   if (!got && got.error() == boost::system::errc::resource_unavailable_try_again) {
     auto job = [fill, out, offset = position_] {
-      return fill->read(offset, out, cache::log::ReadMode::Blocking);
+      return fill->read(offset, out, ReadMode::Blocking);
     };
     const auto answer = co_await services_.disk.run(std::move(job));
     if (answer) got = *answer;

@@ -28,7 +28,7 @@ std::string to_text(const tcp::endpoint& endpoint) {
 
 }  // namespace
 
-Server::Server(Settings settings, const Clock& clock, std::unique_ptr<cache::log::FileSystem> files)
+Server::Server(Settings settings, const Clock& clock, std::unique_ptr<FileSystem> files)
     : settings_(std::move(settings)), clock_(clock), files_(std::move(files)) {}
 
 Server::~Server() {

@@ -7,10 +7,10 @@
 
 #include "admission/admission_policy.h"
 #include "cache/cache.h"
-#include "cache/log/posix_file_system.h"
 #include "cache/sites.h"
 #include "config/clock.h"
 #include "config/metrics.h"
+#include "config/posix_file_system.h"
 #include "config/settings.h"
 #include "proxy/access_log.h"
 #include "proxy/admin.h"
@@ -32,8 +32,7 @@ class Server {
  public:
   /// `clock` must outlive the server. `files` takes the place of cache.directory (tests bring a
   /// disk that fails on purpose).
-  Server(Settings settings, const Clock& clock,
-         std::unique_ptr<cache::log::FileSystem> files = nullptr);
+  Server(Settings settings, const Clock& clock, std::unique_ptr<FileSystem> files = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -64,7 +63,7 @@ class Server {
   Metrics metrics_;
   std::unique_ptr<admission::FingerprintSeed> seed_;
   std::unique_ptr<admission::AdmissionPolicy> policy_;
-  std::unique_ptr<cache::log::FileSystem> files_;
+  std::unique_ptr<FileSystem> files_;
   std::unique_ptr<cache::Cache> cache_;
   std::unique_ptr<const cache::Sites> sites_;
   FlightTable flights_;

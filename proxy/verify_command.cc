@@ -14,8 +14,8 @@
 #include <boost/program_options.hpp>
 
 #include "admission/fingerprint.h"
-#include "cache/log/read_only_directory.h"
 #include "cache/log/segment_format.h"
+#include "config/read_only_directory.h"
 #include "config/settings.h"
 #include "config/units.h"
 
@@ -125,7 +125,7 @@ int verify_directory(const std::string& directory, bool as_json, std::ostream& o
           << '\n';
     return kNotWell;
   };
-  const auto files = cache::log::ReadOnlyDirectory::open_directory(directory);
+  const auto files = ReadOnlyDirectory::open_directory(directory);
   if (!files) {
     const bool is_busy = files.error() == errc::device_or_resource_busy;
     return fail(is_busy ? "another process uses it; stop it first" : files.error().message());

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/log/file_system.h"
 #include "cache/log/object_reader.h"
 #include "cache/log/record.h"
 #include "cache/log/segment.h"
+#include "config/file_system.h"
 #include "config/result.h"
 
 namespace secondsight::cache::log {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <xxhash.h>
 
-#include "cache/log/encoding.h"
 #include "config/check.h"
+#include "config/encoding.h"
 
 namespace secondsight::cache::log {
 namespace {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "cache/log/file_system.h"
+#include "config/file_system.h"
 
 namespace secondsight::cache::log {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "cache/log/checksum.h"
-#include "cache/log/encoding.h"
+#include "config/encoding.h"
 
 namespace secondsight::cache::log {
 namespace {

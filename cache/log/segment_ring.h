@@ -7,10 +7,10 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "admission/fingerprint.h"
-#include "cache/log/file_system.h"
 #include "cache/log/segment.h"
 #include "cache/log/segment_format.h"
 #include "cache/log/segment_writer.h"
+#include "config/file_system.h"
 #include "config/result.h"
 
 namespace secondsight::cache::log {

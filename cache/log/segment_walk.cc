@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cache/log/encoding.h"
+#include "config/encoding.h"
 
 namespace secondsight::cache::log {
 namespace {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "cache/log/file_system.h"
 #include "cache/log/record_format.h"
 #include "cache/log/segment_format.h"
+#include "config/file_system.h"
 #include "config/result.h"
 
 // What reads a segment front to back goes through: how its records are found and judged.

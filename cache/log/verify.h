@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "admission/fingerprint.h"
-#include "cache/log/file_system.h"
 #include "cache/log/record.h"
+#include "config/file_system.h"
 #include "config/result.h"
 
 namespace secondsight::cache::log {

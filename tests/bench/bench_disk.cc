@@ -48,7 +48,7 @@ std::uint64_t payload_bytes(const cache::Object& object) noexcept {
 }
 
 BenchDisk::BenchDisk(const std::string& directory, std::uint64_t capacity_bytes) {
-  auto files = cache::log::PosixFileSystem::open_directory(directory);
+  auto files = PosixFileSystem::open_directory(directory);
   if (!files) fail("cannot use " + directory + ": " + files.error().message());
   files_ = std::move(*files);
   const auto seed = admission::FingerprintSeed::load_or_create(directory);
@@ -81,10 +81,10 @@ void BenchDisk::put(const cache::Object& object) {
 bool BenchDisk::get(const cache::CacheKey& key, std::vector<std::byte>& body) {
   const auto entry = index_.find(key.fingerprint());
   if (!entry) return false;
-  const auto reader = log_->open_object(entry->location, cache::log::ReadMode::Blocking);
+  const auto reader = log_->open_object(entry->location, ReadMode::Blocking);
   if (!reader || (*reader)->head().key != key.text()) return false;
   body.resize((*reader)->head().body_bytes);
-  return (*reader)->read_body(0, body, cache::log::ReadMode::Blocking).has_value();
+  return (*reader)->read_body(0, body, ReadMode::Blocking).has_value();
 }
 
 void BenchDisk::close() {

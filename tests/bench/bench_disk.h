@@ -8,8 +8,8 @@
 #include "cache/disk_store.h"
 #include "cache/index.h"
 #include "cache/log/object_log.h"
-#include "cache/log/posix_file_system.h"
 #include "config/metrics.h"
+#include "config/posix_file_system.h"
 
 namespace secondsight::bench {
 
@@ -44,7 +44,7 @@ class BenchDisk {
   cache::Index index_;
   std::unique_ptr<admission::FingerprintSeed> seed_;
   std::unique_ptr<cache::PurgeList> purges_;
-  std::unique_ptr<cache::log::PosixFileSystem> files_;
+  std::unique_ptr<PosixFileSystem> files_;
   std::unique_ptr<cache::log::ObjectLog> log_;
   std::unique_ptr<cache::DiskStore> store_;
 };

@@ -127,9 +127,9 @@ TEST(Cache, AFingerprintIsNoProofOfAKey) {
   const CacheKey other = CacheKey::from_stored("http://test/b", object->key.fingerprint());
   const auto entry = cache->find_on_disk(other);
   ASSERT_TRUE(entry);
-  EXPECT_EQ(cache->open_object(other, *entry, log::ReadMode::Blocking).error(),
+  EXPECT_EQ(cache->open_object(other, *entry, ReadMode::Blocking).error(),
             boost::system::errc::no_such_file_or_directory);
-  EXPECT_TRUE(cache->open_object(object->key, *entry, log::ReadMode::Blocking));
+  EXPECT_TRUE(cache->open_object(object->key, *entry, ReadMode::Blocking));
 }
 
 TEST(Cache, AHitInMemoryIsWrittenOnce) {
@@ -244,7 +244,7 @@ TEST(Cache, WhatIsRefreshedWhileItWaitsIsWrittenWithItsNewHead) {
     cache->drain();
     EXPECT_EQ(cache->log_counters().records, 2U);
     const auto stored =
-        cache->open_object(object->key, *cache->find_on_disk(object->key), log::ReadMode::Blocking);
+        cache->open_object(object->key, *cache->find_on_disk(object->key), ReadMode::Blocking);
     ASSERT_TRUE(stored);
     EXPECT_EQ(stored->head->fields.text(), head->fields.text());
     EXPECT_EQ(stored->body_bytes, 100U);

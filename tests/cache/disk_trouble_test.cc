@@ -59,7 +59,7 @@ class DiskTroubleTest : public ::testing::Test {
     if (cache_->find_in_memory(key_of(target))) return false;
     const auto entry = cache_->find_on_disk(key_of(target));
     if (!entry) return false;
-    const auto object = cache_->open_object(key_of(target), *entry, log::ReadMode::Blocking);
+    const auto object = cache_->open_object(key_of(target), *entry, ReadMode::Blocking);
     return object && !object->is_vary_marker;
   }
   double errors(std::string_view kind) const {
@@ -199,7 +199,7 @@ TEST_F(DiskTroubleTest, VariantsFromBeforeAreNotFoundUnderAMarkerMadeWithoutTheD
   reopen();  // the marker of the invalidation is on disk now
   const auto entry = cache_->find_on_disk(primary);
   ASSERT_TRUE(entry);
-  const auto marker = cache_->open_object(primary, *entry, log::ReadMode::Blocking);
+  const auto marker = cache_->open_object(primary, *entry, ReadMode::Blocking);
   ASSERT_TRUE(marker);
   EXPECT_EQ(marker->head->times.response_received, WallTime{std::chrono::seconds{2'000}});
 }
@@ -502,7 +502,7 @@ TEST_F(DiskTroubleTest, AFloodNeverTakesMoreThanIsAllowed) {
         cache_->drain();
         const auto entry = cache_->find_on_disk(object->key);
         if (!entry) continue;
-        auto found = cache_->open_object(object->key, *entry, log::ReadMode::Blocking);
+        auto found = cache_->open_object(object->key, *entry, ReadMode::Blocking);
         if (found) held = std::move(found->body);  // holds its segment until the next
       }
     });

@@ -68,7 +68,7 @@ struct Options {
 
 class History {
  public:
-  History(log::FileSystem& files, std::uint64_t seed, const Options& options)
+  History(FileSystem& files, std::uint64_t seed, const Options& options)
       : files_(files), options_(options), random_(seed), chunk_(chunk_of(options.body_bytes)) {
     AdmissionSettings admission;
     admission.policy = PolicyName::Always;
@@ -208,7 +208,7 @@ class History {
     if (const auto object = cache_->find_in_memory(cache_key)) {
       head = object->head;
     } else if (const auto entry = cache_->find_on_disk(cache_key)) {
-      const auto opened = cache_->open_object(cache_key, *entry, log::ReadMode::Blocking);
+      const auto opened = cache_->open_object(cache_key, *entry, ReadMode::Blocking);
       if (opened) head = opened->head;
     }
     if (!head) return std::nullopt;
@@ -216,7 +216,7 @@ class History {
                  head->facts.stale_since.has_value()};
   }
 
-  log::FileSystem& files_;
+  FileSystem& files_;
   const Options options_;
   std::mt19937_64 random_;
   const ChunkPtr chunk_;

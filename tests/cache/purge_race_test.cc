@@ -39,7 +39,7 @@ std::shared_ptr<const ObjectHead> find(Cache& cache, const CacheKey& key) {
   if (const auto object = cache.find_in_memory(key)) return object->head;
   const auto entry = cache.find_on_disk(key);
   if (!entry) return nullptr;
-  const auto opened = cache.open_object(key, *entry, log::ReadMode::Blocking);
+  const auto opened = cache.open_object(key, *entry, ReadMode::Blocking);
   return opened ? opened->head : nullptr;
 }
 

@@ -93,7 +93,7 @@ class PurgeTest : public ::testing::Test {
     const CacheKey key = key_of(target);
     const auto entry = cache_->find_on_disk(key);
     if (!entry) return nullptr;
-    auto opened = cache_->open_object(key, *entry, log::ReadMode::Blocking);
+    auto opened = cache_->open_object(key, *entry, ReadMode::Blocking);
     return opened ? opened->head : nullptr;
   }
 
@@ -224,7 +224,7 @@ TEST_F(PurgeTest, WhatWaitsForTheDiskIsNotWritten) {
     reopen();
     const auto entry = cache_->find_on_disk(newer->key);
     ASSERT_TRUE(entry);
-    const auto opened = cache_->open_object(newer->key, *entry, log::ReadMode::Blocking);
+    const auto opened = cache_->open_object(newer->key, *entry, ReadMode::Blocking);
     ASSERT_TRUE(opened);
     EXPECT_EQ(opened->body_bytes, 200U);
     purge({Purge{}});

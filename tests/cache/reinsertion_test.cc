@@ -80,10 +80,10 @@ class ReinsertionTest : public ::testing::Test {
   bool is_there(const ObjectPtr& object) const {
     const auto at = index_->find(object->key.fingerprint());
     if (!at) return false;
-    const auto reader = log_->open_object(at->location, log::ReadMode::Blocking);
+    const auto reader = log_->open_object(at->location, ReadMode::Blocking);
     if (!reader || (*reader)->head().key != object->key.text()) return false;
     std::vector<std::byte> body((*reader)->head().body_bytes), expected;
-    if (!(*reader)->read_body(0, body, log::ReadMode::Blocking)) return false;
+    if (!(*reader)->read_body(0, body, ReadMode::Blocking)) return false;
     for (const ChunkPtr& chunk : object->body)
       expected.insert(expected.end(), chunk->begin(), chunk->end());
     EXPECT_TRUE(body == expected) << object->key.text();
@@ -230,7 +230,7 @@ TEST_F(ReinsertionTest, AFreshenedHeadTakesItsBodyAlong) {
   turn(kSegments - 2);
   ASSERT_TRUE(is_there(object));
   EXPECT_EQ(entry("/freshened")->kind, log::RecordKind::Object);
-  const auto reader = log_->open_object(entry("/freshened")->location, log::ReadMode::Blocking);
+  const auto reader = log_->open_object(entry("/freshened")->location, ReadMode::Blocking);
   ASSERT_TRUE(reader);
   EXPECT_NE((*reader)->head().head.find("Freshened: yes"), std::string::npos);
 }

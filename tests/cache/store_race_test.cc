@@ -86,7 +86,7 @@ class StoreRace : public ::testing::Test {
     const CacheKey cache_key = key_of(target_of(key));
     const auto entry = cache_->find_on_disk(cache_key);
     if (!entry) return;
-    auto found = cache_->open_object(cache_key, *entry, log::ReadMode::Blocking);
+    auto found = cache_->open_object(cache_key, *entry, ReadMode::Blocking);
     if (!found) return;
     auto head = std::make_shared<ObjectHead>(*found->head);
     cache_->refresh(cache_key, *entry, body_parts(*found), head, std::chrono::hours{1},
@@ -113,10 +113,10 @@ class StoreRace : public ::testing::Test {
       }
       const auto entry = cache_->find_on_disk(cache_key);
       if (!entry) continue;
-      const auto found = cache_->open_object(cache_key, *entry, log::ReadMode::Blocking);
+      const auto found = cache_->open_object(cache_key, *entry, ReadMode::Blocking);
       if (!found) continue;
       std::vector<std::byte> body(found->body_bytes);
-      if (!found->body->read_body(0, body, log::ReadMode::Blocking)) continue;
+      if (!found->body->read_body(0, body, ReadMode::Blocking)) continue;
       check(key, *found->head, body);
       cache_->note_disk_hit(cache_key);
       ++disk_hits_;
@@ -127,7 +127,7 @@ class StoreRace : public ::testing::Test {
   bool can_be_read(std::uint64_t key) {
     const CacheKey cache_key = key_of(target_of(key));
     const auto entry = cache_->find_on_disk(cache_key);
-    return entry && cache_->open_object(cache_key, *entry, log::ReadMode::Blocking);
+    return entry && cache_->open_object(cache_key, *entry, ReadMode::Blocking);
   }
 
   void look_after() {

@@ -107,7 +107,7 @@ bool SimulatedStore::refresh(std::uint64_t key, std::int64_t version) {
   const CacheKey cache_key = key_of(key);
   const auto entry = index_.find(cache_key.fingerprint());
   if (!entry) return false;
-  const auto reader = log_->open_object(entry->location, log::ReadMode::Blocking);
+  const auto reader = log_->open_object(entry->location, ReadMode::Blocking);
   if (!reader) return false;
   const log::RecordHead& record = (*reader)->head();
   const auto old = read_head(record);
@@ -177,11 +177,11 @@ std::optional<SimulatedStore::Found> SimulatedStore::find(std::uint64_t key) con
   const CacheKey cache_key = key_of(key);
   const auto entry = index_.find(cache_key.fingerprint());
   if (!entry) return std::nullopt;
-  const auto reader = log_->open_object(entry->location, log::ReadMode::Blocking);
+  const auto reader = log_->open_object(entry->location, ReadMode::Blocking);
   if (!reader) return std::nullopt;
   const log::RecordHead& record = (*reader)->head();
   std::vector<std::byte> body(record.body_bytes);
-  if (!(*reader)->read_body(0, body, log::ReadMode::Blocking)) return std::nullopt;
+  if (!(*reader)->read_body(0, body, ReadMode::Blocking)) return std::nullopt;
 
   const auto head = read_head(record);
   EXPECT_TRUE(head && record.key == cache_key.text()) << "wrong head, key " << key;

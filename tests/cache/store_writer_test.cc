@@ -69,10 +69,10 @@ class StoreWriterTest : public ::testing::Test {
   std::vector<std::byte> read(std::string_view target) const {
     const auto entry = index_->find(key_of(target).fingerprint());
     if (!entry) return {};
-    auto reader = log_->open_object(entry->location, log::ReadMode::Blocking);
+    auto reader = log_->open_object(entry->location, ReadMode::Blocking);
     if (!reader) return {};
     std::vector<std::byte> body((*reader)->head().body_bytes);
-    if (!(*reader)->read_body(0, body, log::ReadMode::Blocking)) return {};
+    if (!(*reader)->read_body(0, body, ReadMode::Blocking)) return {};
     return body;
   }
   /// The next operation of the disk fails.
@@ -219,9 +219,9 @@ TEST_F(StoreWriterTest, AFillIsVisibleOnceItIsCommitted) {
   EXPECT_EQ(progress_, 3);
   EXPECT_FALSE(is_in_index("/a"));
   std::vector<std::byte> out(100);
-  EXPECT_EQ(*fill->read(part_bytes - 50, out, log::ReadMode::Blocking), 50U) << "one part's";
+  EXPECT_EQ(*fill->read(part_bytes - 50, out, ReadMode::Blocking), 50U) << "one part's";
   EXPECT_TRUE(std::equal(out.begin(), out.begin() + 50, chunk_of(50, part_bytes - 50)->begin()));
-  EXPECT_FALSE(fill->read(3 * part_bytes, out, log::ReadMode::Blocking));
+  EXPECT_FALSE(fill->read(3 * part_bytes, out, ReadMode::Blocking));
 
   writer_->commit(fill, head_of());
   EXPECT_EQ(drained_queue_bytes(), 0U);
@@ -346,7 +346,7 @@ TEST_F(StoreWriterTest, WhatMustNotBeLostIsTakenWhateverWaitsAndHoweverTheDiskIs
   reopen();
   const auto entry = index_->find(key_of("/m").fingerprint());
   ASSERT_TRUE(entry);
-  const auto reader = log_->open_object(entry->location, log::ReadMode::Blocking);
+  const auto reader = log_->open_object(entry->location, ReadMode::Blocking);
   ASSERT_TRUE(reader);
   EXPECT_EQ((*reader)->head().head, "OK\r\nX-Value: 2\r\n");
 }
@@ -359,7 +359,7 @@ TEST_F(StoreWriterTest, ARefreshGivesTheStoredBodyANewHead) {
   EXPECT_EQ(drained_queue_bytes(), 0U);
   const auto fresh = *index_->find(key_of("/a").fingerprint());
   EXPECT_NE(fresh.location, old.location);
-  const auto reader = log_->open_object(fresh.location, log::ReadMode::Blocking);
+  const auto reader = log_->open_object(fresh.location, ReadMode::Blocking);
   ASSERT_TRUE(reader);
   EXPECT_EQ((*reader)->head().head, "OK\r\nX-Value: 2\r\n");
   EXPECT_TRUE(read("/a") == *chunk_of(1'000));

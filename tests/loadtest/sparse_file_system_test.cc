@@ -4,15 +4,14 @@
 
 #include <gtest/gtest.h>
 
-// What every file system must do is in tests/cache/log/file_system_test.cc.
+// What every file system must do is in tests/config/file_system_test.cc.
 namespace secondsight::loadtest {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-using cache::log::ReadMode;
 constexpr std::uint64_t kBlock = SparseFileSystem::kBlockBytes;
 
-Result<> write(cache::log::File& file, std::uint64_t offset, const Bytes& bytes) {
+Result<> write(File& file, std::uint64_t offset, const Bytes& bytes) {
   const std::vector<std::span<const std::byte>> pieces{bytes};
   return file.write_at(offset, pieces);
 }

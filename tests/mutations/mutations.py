@@ -5,7 +5,7 @@ from dataclasses import dataclass
 # Programs below build/tests, the quick ones first; the first that fails ends a mutant.
 TESTS = [
     "cache/log/log_format_test",
-    "cache/log/log_file_system_test",
+    "config/file_system_test",
     "cache/log/object_log_test",
     "cache/log/object_log_recovery_test",
     "cache/cache_memory_test",
@@ -169,7 +169,7 @@ MUTATIONS = [
              "return Gap::None;"),
     Mutation("tombstones are not replayed", "cache/replay.cc",
              "if (record.entry.kind == log::RecordKind::Tombstone)", "if (false)"),
-    Mutation("two processes on one directory", "cache/log/posix_file_system.cc",
+    Mutation("two processes on one directory", "config/posix_file_system.cc",
              "if (retry([&] { return calls_.flock(fresh->lock, LOCK_EX | LOCK_NB); }) != 0)", "if (false)"),
 
     # The writer.

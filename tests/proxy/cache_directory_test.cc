@@ -13,7 +13,7 @@ namespace secondsight::proxy {
 namespace {
 
 namespace errc = boost::system::errc;
-using Attached = cache::log::FileSystem::Attached;
+using Attached = FileSystem::Attached;
 
 class CacheDirectoryTest : public ::testing::Test {
  protected:

@@ -28,7 +28,7 @@ TemporaryDirectory::~TemporaryDirectory() {
 }
 
 RunningProxy::RunningProxy(const std::string& origin_url, const Change& change,
-                           std::unique_ptr<cache::log::FileSystem> files) {
+                           std::unique_ptr<FileSystem> files) {
   const auto colon = origin_url.rfind(':');
   settings_.proxy.listen = {{"127.0.0.1", 0}};
   settings_.proxy.workers = 2;
@@ -52,7 +52,7 @@ RunningProxy::~RunningProxy() {
   stop();
 }
 
-void RunningProxy::start(std::unique_ptr<cache::log::FileSystem> files) {
+void RunningProxy::start(std::unique_ptr<FileSystem> files) {
   server_ = std::make_unique<Server>(settings_, clock, std::move(files));
   if (const std::string failure = server_->start(); !failure.empty())
     throw std::runtime_error(failure);

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "cache/log/file_system.h"
+#include "config/file_system.h"
 #include "config/settings.h"
 #include "proxy/server.h"
 #include "tests/support/manual_clock.h"
@@ -42,7 +42,7 @@ class RunningProxy {
  public:
   using Change = std::function<void(Settings&)>;
   explicit RunningProxy(const std::string& origin_url, const Change& change = {},
-                        std::unique_ptr<cache::log::FileSystem> files = nullptr);
+                        std::unique_ptr<FileSystem> files = nullptr);
   ~RunningProxy();
   RunningProxy(const RunningProxy&) = delete;
   RunningProxy& operator=(const RunningProxy&) = delete;
@@ -72,7 +72,7 @@ class RunningProxy {
   ManualClock clock;
 
  private:
-  void start(std::unique_ptr<cache::log::FileSystem> files);
+  void start(std::unique_ptr<FileSystem> files);
   TemporaryDirectory folder_;
   Settings settings_;
   std::unique_ptr<Server> server_;

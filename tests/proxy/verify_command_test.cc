@@ -10,7 +10,7 @@
 
 #include "admission/fingerprint.h"
 #include "cache/log/object_log.h"
-#include "cache/log/posix_file_system.h"
+#include "config/posix_file_system.h"
 #include "tests/cache/log/log_fixture.h"
 
 namespace secondsight::proxy {
@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using cache::log::ObjectLog;
-using cache::log::PosixFileSystem;
 using cache::log::RecordKind;
 using cache::log::VerifyReport;
 

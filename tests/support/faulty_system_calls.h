@@ -4,13 +4,13 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "cache/log/system_calls.h"
+#include "config/system_calls.h"
 
 namespace secondsight::test {
 
 /// The kernel's calls, troubled: every other call is interrupted first, and reads and writes move a
 /// few bytes each time. One chosen call of a kind fails. Thread-safe, but for fail().
-class FaultySystemCalls final : public cache::log::SystemCalls {
+class FaultySystemCalls final : public SystemCalls {
  public:
   enum class Kind : std::uint8_t { Read, Write, Sync, Reserve, Open };
   enum class Pace : std::uint8_t { Normal, Troubled };

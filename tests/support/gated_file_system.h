@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache/log/file_system.h"
+#include "config/file_system.h"
 
 namespace secondsight::test {
 
@@ -71,16 +71,16 @@ class DiskGate {
 
 /// Another file system whose writes stop while the gate is closed (a disk that hangs) and whose
 /// changes fail as the gate was told. Reads pass.
-class GatedFileSystem final : public cache::log::FileSystem {
+class GatedFileSystem final : public FileSystem {
  public:
-  GatedFileSystem(std::unique_ptr<cache::log::FileSystem> disk, std::shared_ptr<DiskGate> gate)
+  GatedFileSystem(std::unique_ptr<FileSystem> disk, std::shared_ptr<DiskGate> gate)
       : disk_(std::move(disk)), gate_(std::move(gate)) {}
 
-  Result<std::unique_ptr<cache::log::File>> create(std::string_view name) override {
+  Result<std::unique_ptr<File>> create(std::string_view name) override {
     if (const auto begun = gate_->begin_change(); !begun) return begun.error();
     return gated(disk_->create(name));
   }
-  Result<std::unique_ptr<cache::log::File>> open(std::string_view name) override {
+  Result<std::unique_ptr<File>> open(std::string_view name) override {
     return gated(disk_->open(name));
   }
   Result<std::vector<std::string>> list() const override { return disk_->list(); }
@@ -95,12 +95,12 @@ class GatedFileSystem final : public cache::log::FileSystem {
 
  private:
   using Bytes = std::span<const std::byte>;
-  class GatedFile final : public cache::log::File {
+  class GatedFile final : public File {
    public:
-    GatedFile(std::unique_ptr<cache::log::File> file, std::shared_ptr<DiskGate> gate)
+    GatedFile(std::unique_ptr<File> file, std::shared_ptr<DiskGate> gate)
         : file_(std::move(file)), gate_(std::move(gate)) {}
     Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out,
-                                cache::log::ReadMode mode) const override {
+                                ReadMode mode) const override {
       return file_->read_at(offset, out, mode);
     }
     Result<> write_at(std::uint64_t offset, std::span<const Bytes> pieces) override {
@@ -119,16 +119,16 @@ class GatedFileSystem final : public cache::log::FileSystem {
     Result<std::uint64_t> size() const override { return file_->size(); }
 
    private:
-    std::unique_ptr<cache::log::File> file_;
+    std::unique_ptr<File> file_;
     std::shared_ptr<DiskGate> gate_;
   };
 
-  Result<std::unique_ptr<cache::log::File>> gated(Result<std::unique_ptr<cache::log::File>> file) {
+  Result<std::unique_ptr<File>> gated(Result<std::unique_ptr<File>> file) {
     if (!file) return file.error();
-    return std::unique_ptr<cache::log::File>(std::make_unique<GatedFile>(std::move(*file), gate_));
+    return std::unique_ptr<File>(std::make_unique<GatedFile>(std::move(*file), gate_));
   }
 
-  std::unique_ptr<cache::log::FileSystem> disk_;
+  std::unique_ptr<FileSystem> disk_;
   std::shared_ptr<DiskGate> gate_;
 };
 

@@ -13,7 +13,6 @@ namespace {
 using boost::system::error_code;
 using boost::system::errc::make_error_code;
 namespace errc = boost::system::errc;
-using cache::log::ReadMode;
 
 constexpr std::uint64_t kSectorBytes = 512;
 
@@ -36,7 +35,7 @@ struct SimFileSystem::Inode {
   std::uint32_t handles = 0;
 };
 
-class SimFileSystem::SimFile final : public cache::log::File {
+class SimFileSystem::SimFile final : public File {
  public:
   SimFile(SimFileSystem& disk, std::shared_ptr<Inode> inode)
       : disk_(disk), inode_(std::move(inode)), boot_(disk.boot_) {
@@ -337,7 +336,7 @@ void SimFileSystem::set_contents(std::string_view name, std::vector<std::byte> b
   durable_[std::string(name)] = inode;
 }
 
-Result<std::unique_ptr<cache::log::File>> SimFileSystem::create(std::string_view name) {
+Result<std::unique_ptr<File>> SimFileSystem::create(std::string_view name) {
   const std::lock_guard lock(mutex_);
   if (const auto error = begin_operation()) return error;
   if (live_.contains(name)) return make_error_code(errc::file_exists);
@@ -345,15 +344,15 @@ Result<std::unique_ptr<cache::log::File>> SimFileSystem::create(std::string_view
   live_[std::string(name)] = inode;
   std::erase_if(inodes_, [](const auto& weak) { return weak.expired(); });
   inodes_.push_back(inode);
-  return std::unique_ptr<cache::log::File>(std::make_unique<SimFile>(*this, std::move(inode)));
+  return std::unique_ptr<File>(std::make_unique<SimFile>(*this, std::move(inode)));
 }
 
-Result<std::unique_ptr<cache::log::File>> SimFileSystem::open(std::string_view name) {
+Result<std::unique_ptr<File>> SimFileSystem::open(std::string_view name) {
   const std::lock_guard lock(mutex_);
   if (const auto error = begin_operation()) return error;
   const auto at = live_.find(name);
   if (at == live_.end()) return make_error_code(errc::no_such_file_or_directory);
-  return std::unique_ptr<cache::log::File>(std::make_unique<SimFile>(*this, at->second));
+  return std::unique_ptr<File>(std::make_unique<SimFile>(*this, at->second));
 }
 
 Result<std::vector<std::string>> SimFileSystem::list() const {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/log/file_system.h"
+#include "config/file_system.h"
 
 namespace secondsight::test {
 
@@ -25,7 +25,7 @@ namespace secondsight::test {
 /// Space is given back when a file is removed and closed. A write may be planned to go astray: to
 /// another place of its file, or nowhere. Calls that are interrupted or short are the file system's
 /// own business (faulty_system_calls.h). Not modelled: latency. Thread-safe.
-class SimFileSystem final : public cache::log::FileSystem {
+class SimFileSystem final : public FileSystem {
  public:
   explicit SimFileSystem(std::uint64_t seed);
   ~SimFileSystem() override;
@@ -63,8 +63,8 @@ class SimFileSystem final : public cache::log::FileSystem {
   std::uint64_t bytes_used() const;
   std::uint64_t bytes_used_peak() const;
 
-  Result<std::unique_ptr<cache::log::File>> create(std::string_view name) override;
-  Result<std::unique_ptr<cache::log::File>> open(std::string_view name) override;
+  Result<std::unique_ptr<File>> create(std::string_view name) override;
+  Result<std::unique_ptr<File>> open(std::string_view name) override;
   Result<std::vector<std::string>> list() const override;
   Result<> remove(std::string_view name) override;
   Result<> sync_directory() override;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cache/log/file_system.h"
+#include "config/file_system.h"
 #include "tests/support/sim_file_system.h"
 
 namespace secondsight::test {
@@ -15,7 +15,7 @@ namespace secondsight::test {
 /// A directory that comes and goes: it cannot be attached, or every change fails, until told
 /// otherwise, and another disk may stand in its place. Files that are open stay with their disk.
 /// Thread-safe, but for what is said between the writer's calls.
-class TroubledFileSystem final : public cache::log::FileSystem {
+class TroubledFileSystem final : public FileSystem {
  public:
   using Error = boost::system::errc::errc_t;
 
@@ -49,11 +49,11 @@ class TroubledFileSystem final : public cache::log::FileSystem {
     const std::lock_guard lock(mutex_);
     return std::exchange(is_new_, false) ? Attached::Anew : Attached::Same;
   }
-  Result<std::unique_ptr<cache::log::File>> create(std::string_view name) override {
+  Result<std::unique_ptr<File>> create(std::string_view name) override {
     if (const auto error = state_->get(&State::changes)) return make_error_code(*error);
     return wrapped(disk()->create(name));
   }
-  Result<std::unique_ptr<cache::log::File>> open(std::string_view name) override {
+  Result<std::unique_ptr<File>> open(std::string_view name) override {
     return wrapped(disk()->open(name));
   }
   Result<std::vector<std::string>> list() const override {
@@ -82,13 +82,13 @@ class TroubledFileSystem final : public cache::log::FileSystem {
     mutable std::mutex mutex;
     std::optional<Error> attach, changes, reads;
   };
-  class TroubledFile final : public cache::log::File {
+  class TroubledFile final : public File {
    public:
-    TroubledFile(std::unique_ptr<cache::log::File> file, std::shared_ptr<SimFileSystem> disk,
+    TroubledFile(std::unique_ptr<File> file, std::shared_ptr<SimFileSystem> disk,
                  std::shared_ptr<State> state)
         : disk_(std::move(disk)), file_(std::move(file)), state_(std::move(state)) {}
     Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out,
-                                cache::log::ReadMode mode) const override {
+                                ReadMode mode) const override {
       if (const auto error = state_->get(&State::reads)) return make_error_code(*error);
       return file_->read_at(offset, out, mode);
     }
@@ -109,15 +109,13 @@ class TroubledFileSystem final : public cache::log::FileSystem {
 
    private:
     std::shared_ptr<SimFileSystem> disk_;  // outlives its file
-    std::unique_ptr<cache::log::File> file_;
+    std::unique_ptr<File> file_;
     std::shared_ptr<State> state_;
   };
 
-  Result<std::unique_ptr<cache::log::File>> wrapped(
-      Result<std::unique_ptr<cache::log::File>> file) {
+  Result<std::unique_ptr<File>> wrapped(Result<std::unique_ptr<File>> file) {
     if (!file) return file.error();
-    return std::unique_ptr<cache::log::File>(
-        std::make_unique<TroubledFile>(std::move(*file), disk(), state_));
+    return std::unique_ptr<File>(std::make_unique<TroubledFile>(std::move(*file), disk(), state_));
   }
 
   mutable std::mutex mutex_;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cache/log/posix_file_system.h"
+#include "config/posix_file_system.h"
 #include "loadtest/sparse_file_system.h"
 #include "tests/cache/log/log_fixture.h"
 #include "tests/support/faulty_system_calls.h"
@@ -29,8 +29,8 @@ class OnEveryFileSystem : public ::testing::TestWithParam<Backend> {
     } else if (GetParam() == Backend::Sparse) {
       files_ = &sparse_;
     } else {
-      auto& calls = GetParam() == Backend::Posix ? cache::log::SystemCalls::of_kernel() : troubled_;
-      posix_ = std::make_unique<cache::log::PosixFileSystem>(directory_.path(), calls);
+      auto& calls = GetParam() == Backend::Posix ? SystemCalls::of_kernel() : troubled_;
+      posix_ = std::make_unique<PosixFileSystem>(directory_.path(), calls);
       const auto attached = posix_->attach();
       ASSERT_TRUE(attached) << attached.error().message();
       files_ = posix_.get();
@@ -40,15 +40,15 @@ class OnEveryFileSystem : public ::testing::TestWithParam<Backend> {
     const bool is_troubled = GetParam() == Backend::PosixTroubled;
     EXPECT_EQ(troubled_.interruptions() > 0, is_troubled);
   }
-  cache::log::FileSystem& files() { return *files_; }
+  FileSystem& files() { return *files_; }
 
  private:
   TemporaryDirectory directory_;
   FaultySystemCalls troubled_{FaultySystemCalls::Pace::Troubled};
   std::unique_ptr<SimFileSystem> simulated_;
   loadtest::SparseFileSystem sparse_;
-  std::unique_ptr<cache::log::PosixFileSystem> posix_;
-  cache::log::FileSystem* files_ = nullptr;
+  std::unique_ptr<PosixFileSystem> posix_;
+  FileSystem* files_ = nullptr;
 };
 
 inline std::string backend_name(const ::testing::TestParamInfo<Backend>& info) {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "cache/log/encoding.h"
+#include "config/encoding.h"
 
 namespace secondsight::test {
 namespace {
@@ -31,7 +31,7 @@ std::string key_text(std::uint64_t key) {
 std::vector<std::byte> body_of(std::uint64_t key, std::uint64_t version, std::size_t bytes) {
   std::vector<std::byte> body((bytes + 7) / 8 * 8);
   for (std::size_t at = 0; at < body.size(); at += 8)
-    cache::log::store_little_endian(body.data() + at, mix(mix(key * 1'000'003 + version) + at));
+    store_little_endian(body.data() + at, mix(mix(key * 1'000'003 + version) + at));
   body.resize(bytes);
   return body;
 }
@@ -102,8 +102,8 @@ std::optional<Location> TestIndex::find(std::uint64_t key) const {
   return at->second;
 }
 
-Result<std::unique_ptr<ObjectLog>> open_log(cache::log::FileSystem& files,
-                                            std::uint32_t segment_bytes, std::uint32_t segments,
+Result<std::unique_ptr<ObjectLog>> open_log(FileSystem& files, std::uint32_t segment_bytes,
+                                            std::uint32_t segments,
                                             const ObjectLog::OnRecord& recovered,
                                             std::uint64_t seal_bytes) {
   ObjectLog::Options options;

@@ -16,7 +16,6 @@ namespace secondsight::test {
 
 using cache::log::Location;
 using cache::log::ObjectLog;
-using cache::log::ReadMode;
 using cache::log::RecordHead;
 using cache::log::RecordKind;
 using cache::log::RecordView;
@@ -76,8 +75,8 @@ struct TestIndex {
 inline void ignore_reclaimed(const admission::Fingerprint&, const Location&) {}
 inline void ignore_recovered(const admission::Fingerprint&, RecordKind, const Location&) {}
 
-Result<std::unique_ptr<ObjectLog>> open_log(cache::log::FileSystem& files,
-                                            std::uint32_t segment_bytes, std::uint32_t segments,
+Result<std::unique_ptr<ObjectLog>> open_log(FileSystem& files, std::uint32_t segment_bytes,
+                                            std::uint32_t segments,
                                             const ObjectLog::OnRecord& recovered,
                                             std::uint64_t seal_bytes = 0);
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cache/log/encoding.h"
+#include "config/encoding.h"
 #include "tests/cache/log/log_fixture.h"
 
 namespace secondsight::cache::log {

@@ -1,4 +1,4 @@
-#include "cache/log/read_only_directory.h"
+#include "config/read_only_directory.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include <utility>
 
-#include "cache/log/read_uncached.h"
+#include "config/read_uncached.h"
 
-namespace secondsight::cache::log {
+namespace secondsight {
 namespace {
 
 using boost::system::error_code;
@@ -111,4 +111,4 @@ Result<> ReadOnlyDirectory::sync_directory() {
   return no_writing();
 }
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

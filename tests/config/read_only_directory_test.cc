@@ -1,4 +1,4 @@
-#include "cache/log/read_only_directory.h"
+#include "config/read_only_directory.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <random>
 
-#include "cache/log/posix_file_system.h"
+#include "config/posix_file_system.h"
 #include "tests/cache/log/log_fixture.h"
 #include "tests/support/faulty_system_calls.h"
 

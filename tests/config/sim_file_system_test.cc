@@ -18,7 +18,7 @@ std::vector<std::byte> filled(std::byte b) {
 }
 
 /// A file of synced `a`s that was then overwritten with `b`s.
-std::unique_ptr<cache::log::File> overwritten(SimFileSystem& disk) {
+std::unique_ptr<File> overwritten(SimFileSystem& disk) {
   auto file = disk.create("f");
   EXPECT_OK((*file)->write_at(0, Pieces{filled(std::byte{'a'})}));
   EXPECT_OK((*file)->sync());

@@ -1,4 +1,4 @@
-#include "cache/log/posix_file_system.h"
+#include "config/posix_file_system.h"
 
 #include <filesystem>
 #include <fstream>

@@ -9,7 +9,7 @@
 
 #include "config/result.h"
 
-namespace secondsight::cache::log {
+namespace secondsight {
 
 enum class ReadMode : std::uint8_t {
   Blocking,
@@ -57,4 +57,4 @@ class FileSystem {
   virtual Result<> sync_directory() = 0;  // makes create and remove durable
 };
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/log/file_system.h"
+#include "config/file_system.h"
 #include "config/result.h"
 
-namespace secondsight::cache::log {
+namespace secondsight {
 
 /// A directory of the machine that is looked at and not changed: nothing is made, nothing is opened
 /// for writing, and every call that would change something answers read_only_file_system. Holds the
@@ -36,4 +36,4 @@ class ReadOnlyDirectory final : public FileSystem {
   int lock_ = -1;  // none: the directory has never been in use
 };
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

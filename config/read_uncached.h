@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <span>
 
-#include "cache/log/system_calls.h"
 #include "config/result.h"
+#include "config/system_calls.h"
 
-namespace secondsight::cache::log {
+namespace secondsight {
 
 /// What ReadMode::Uncached does for a file that is open as `descriptor`: all bytes, fewer at the
 /// end of the file. Reads with O_DIRECT through a description of its own, so that neither the flag
@@ -15,4 +15,4 @@ namespace secondsight::cache::log {
 Result<std::size_t> read_uncached(SystemCalls& calls, int descriptor, std::uint64_t offset,
                                   std::span<std::byte> out);
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

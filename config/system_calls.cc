@@ -1,10 +1,10 @@
-#include "cache/log/system_calls.h"
+#include "config/system_calls.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-namespace secondsight::cache::log {
+namespace secondsight {
 
 int SystemCalls::openat(int directory, const char* path, int flags, mode_t mode) {
   return ::openat(directory, path, flags, mode);
@@ -49,4 +49,4 @@ SystemCalls& SystemCalls::of_kernel() {
   return calls;
 }
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

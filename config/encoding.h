@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace secondsight::cache::log {
+namespace secondsight {
 
 /// Writes `value` at `to` in little-endian order, whatever the machine's own.
 template <std::unsigned_integral T>
@@ -65,4 +65,4 @@ class Decoder {
   const std::byte* next_;
 };
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

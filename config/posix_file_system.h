@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/log/file_system.h"
-#include "cache/log/system_calls.h"
+#include "config/file_system.h"
 #include "config/result.h"
+#include "config/system_calls.h"
 
-namespace secondsight::cache::log {
+namespace secondsight {
 
 /// A directory of the machine, this process's alone: an exclusive flock on its file "lock" is held
 /// from attach() to destruction, or until another directory stands in its place. Files are 0600,
@@ -54,4 +54,4 @@ class PosixFileSystem final : public FileSystem {
   std::shared_ptr<const Held> held_;
 };
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

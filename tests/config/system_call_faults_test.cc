@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cache/log/posix_file_system.h"
+#include "config/posix_file_system.h"
 #include "config/units.h"
 #include "tests/cache/log/log_fixture.h"
 #include "tests/support/faulty_system_calls.h"

@@ -1,4 +1,4 @@
-#include "cache/log/posix_file_system.h"
+#include "config/posix_file_system.h"
 
 #include <algorithm>
 #include <array>
@@ -13,9 +13,9 @@
 #include <unistd.h>
 #include <utility>
 
-#include "cache/log/read_uncached.h"
+#include "config/read_uncached.h"
 
-namespace secondsight::cache::log {
+namespace secondsight {
 namespace {
 
 using boost::system::error_code;
@@ -283,4 +283,4 @@ Result<> PosixFileSystem::sync_directory() {
   return {};
 }
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

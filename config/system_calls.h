@@ -4,7 +4,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-namespace secondsight::cache::log {
+namespace secondsight {
 
 /// The system calls of PosixFileSystem, each as its manual page has it: -1 and errno, any of them
 /// may be interrupted, reads and writes may be short. A test puts its own in their place.
@@ -28,4 +28,4 @@ class SystemCalls {
   static SystemCalls& of_kernel();
 };
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

@@ -1,4 +1,4 @@
-#include "cache/log/read_uncached.h"
+#include "config/read_uncached.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace secondsight::cache::log {
+namespace secondsight {
 namespace {
 
 // Devices have blocks of at most a page, and so large a piece hides the cost of a call.
@@ -90,4 +90,4 @@ Result<std::size_t> read_uncached(SystemCalls& calls, int descriptor, std::uint6
   return read_plainly(calls, descriptor, offset, out);
 }
 
-}  // namespace secondsight::cache::log
+}  // namespace secondsight

@@ -1,4 +1,4 @@
-#include "cache/log/file_system.h"
+#include "config/file_system.h"
 
 #include <algorithm>
 #include <array>

@@ -6,17 +6,23 @@
 
 #include <gtest/gtest.h>
 
+#include "admission/classic_filter.h"
+#include "admission/cuckoo_filter.h"
 #include "admission/exact_set.h"
+#include "admission/scalable_filter.h"
 #include "tests/admission/keys.h"
 
 // What the tests of all alternative structures share.
 namespace secondsight::admission::test {
 
-using Alternatives = testing::Types<ExactSet>;
+using Alternatives = testing::Types<ClassicFilter, ScalableFilter, CuckooFilter, ExactSet>;
 
 struct AlternativeNames {
   template <typename T>
   static std::string GetName(int) {
+    if (std::is_same_v<T, ClassicFilter>) return "Classic";
+    if (std::is_same_v<T, ScalableFilter>) return "Scalable";
+    if (std::is_same_v<T, CuckooFilter>) return "Cuckoo";
     return "Exact";
   }
 };
@@ -27,7 +33,13 @@ inline constexpr auto kWindow = std::chrono::seconds(1000);
 /// Marks after which a generation made for `expected_keys` ends by fill.
 template <typename T>
 constexpr std::uint64_t keys_until_full(std::uint64_t expected_keys) {
-  return expected_keys;
+  if (!std::is_same_v<T, ScalableFilter>) return expected_keys;
+  std::uint64_t keys = 0;
+  for (unsigned i = 0; i < kScalableSlices; ++i) {
+    const std::uint64_t parts = expected_keys * kScalableGrowth << i;
+    keys += (parts + kScalableParts - 1) / kScalableParts;  // each slice is rounded up
+  }
+  return keys;
 }
 
 /// A structure under a clock that is moved by hand.

@@ -161,7 +161,7 @@ Sighting ClassicFilter::sight(const Fingerprint& key) noexcept {
   for (unsigned p = 0; p < size_.probes; ++p) {
     current[bits[p] / 64].fetch_or(mask_of(bits[p]), std::memory_order_relaxed);
   }
-  clock_.add_mark();
+  clock_.add_mark(key.high);
   return in_previous ? Sighting::Repeat : Sighting::First;
 }
 

@@ -315,7 +315,7 @@ Sighting CuckooFilter::sight(const Fingerprint& key) noexcept {
   if (placed == Shard::Placed::Nowhere) {
     unplaced_.fetch_add(1, std::memory_order_relaxed);
   } else {
-    clock_.add_mark();
+    clock_.add_mark(key.high);
   }
   return in_previous ? Sighting::Repeat : Sighting::First;
 }

@@ -121,7 +121,7 @@ Sighting ExactSet::sight(const Fingerprint& key) noexcept {
   const std::lock_guard lock(shard.mutex);
   try {
     if (!shard.sets[shard.current]->insert(key.high).second) return Sighting::Repeat;
-    clock_.add_mark();
+    clock_.add_mark(key.high);
   } catch (const std::bad_alloc&) {
     unplaced_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -27,7 +27,7 @@ GenerationClock::GenerationClock(std::uint64_t keys_per_generation, SteadyTime::
 
 std::uint64_t GenerationClock::marks_ever() const noexcept {
   // Relaxed counters: what was taken back may be seen before it is seen to have been added.
-  const std::uint64_t taken_back = taken_back_.value();
+  const std::uint64_t taken_back = taken_back_.load(std::memory_order_relaxed);
   const std::uint64_t added = marks_.value();
   return added > taken_back ? added - taken_back : 0;
 }

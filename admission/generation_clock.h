@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "admission/admission_policy.h"
-#include "admission/mark_counter.h"
+#include "admission/mark_ring.h"
 #include "config/clock.h"
 
 namespace secondsight::admission {
@@ -23,9 +23,10 @@ class GenerationClock {
  public:
   GenerationClock(std::uint64_t keys_per_generation, SteadyTime::duration window, SteadyTime now);
 
-  void add_mark() noexcept { marks_.add(); }
+  /// `hash`: the key's Fingerprint::high.
+  void add_mark(std::uint64_t hash) noexcept { marks_.add(hash); }
   /// A key of the current generation was removed from it.
-  void take_mark_back() noexcept { taken_back_.add(); }
+  void take_mark_back() noexcept { taken_back_.fetch_add(1, std::memory_order_relaxed); }
   /// Marks in the current generation, less those taken back.
   std::uint64_t marks() const noexcept;
 
@@ -44,8 +45,8 @@ class GenerationClock {
 
   const std::uint64_t keys_per_generation_;
   const SteadyTime::duration window_;
-  MarkCounter marks_;
-  MarkCounter taken_back_;
+  MarkRing marks_;                            // counts only
+  std::atomic<std::uint64_t> taken_back_{0};  // relaxed: as marks_ it orders nothing
 
   // Written by the thread of maintain(), relaxed: describe() shows them, they order nothing.
   std::atomic<std::uint64_t> marks_at_rotation_{0};

@@ -216,7 +216,7 @@ Sighting ScalableFilter::sight(const Fingerprint& key) noexcept {
   const bool in_previous = knows(previous_, key.high);
   if (knows(current_, key.high)) return Sighting::Repeat;
   current_.back()->mark(key.high);
-  clock_.add_mark();
+  clock_.add_mark(key.high);
   return in_previous ? Sighting::Repeat : Sighting::First;
 }
 

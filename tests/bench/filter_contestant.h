@@ -143,10 +143,11 @@ class OnOwnCore {
     ::sched_getaffinity(0, sizeof before_, &before_);
     cpu_set_t one;
     CPU_ZERO(&one);
-    int skipped = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    const int wanted = state.thread_index() % CPU_COUNT(&before_);
+    int seen = 0;
+    for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
       if (!CPU_ISSET(cpu, &before_)) continue;
-      if (skipped++ == state.thread_index() % CPU_COUNT(&before_)) CPU_SET(cpu, &one);
+      if (seen++ == wanted) CPU_SET(cpu, &one);
     }
     is_bound_ = ::sched_setaffinity(0, sizeof one, &one) == 0;
   }

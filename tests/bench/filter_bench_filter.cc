@@ -37,8 +37,9 @@ void add_beside(const std::string& name, const std::shared_ptr<std::unique_ptr<S
 }  // namespace
 
 void register_filter_cases(const FilterBenchOptions& options) {
-  const auto filter = std::make_shared<Filter>(
-      options.keys, [](std::uint64_t keys) { return std::make_unique<TwoGenerations>(keys); });
+  const auto filter = std::make_shared<Filter>(options.keys, [](std::uint64_t keys) {
+    return std::make_unique<TwoGenerations>(keys, Marks::Counted);
+  });
   add("isolated", filter, isolated<TwoGenerations>);
   add("streamed", filter, streamed<TwoGenerations>);
   add("streamed-by-two", filter, streamed<TwoGenerations>)->Threads(2);
@@ -50,6 +51,16 @@ void register_filter_cases(const FilterBenchOptions& options) {
     cold(state, ready, Ahead::Unprepared);
   })->Iterations(kColdOperations);
   add("cold-prefetched", filter, [](State& state, Ready& ready) {
+    cold(state, ready, Ahead::Prefetched);
+  })->Iterations(kColdOperations);
+
+  const auto keeping = std::make_shared<Filter>(options.keys, [](std::uint64_t keys) {
+    return std::make_unique<TwoGenerations>(keys, Marks::Kept);
+  });
+  add("isolated-keeping-marks", keeping, isolated<TwoGenerations>);
+  add("streamed-keeping-marks", keeping, streamed<TwoGenerations>);
+  add("batch-16-keeping-marks", keeping, batched<TwoGenerations>);
+  add("cold-prefetched-keeping-marks", keeping, [](State& state, Ready& ready) {
     cold(state, ready, Ahead::Prefetched);
   })->Iterations(kColdOperations);
 

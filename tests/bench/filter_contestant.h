@@ -23,11 +23,16 @@ inline constexpr double kRate = 0.01;
 inline constexpr std::int64_t kOperations = 1 << 20;
 inline constexpr std::int64_t kColdOperations = 4000;
 
+/// Whether marks are also kept for the journal of sightings, as in a proxy with a disk.
+enum class Marks { Counted, Kept };
+
 /// The product's filter in the shape of the others. rotate() from one thread.
 class TwoGenerations {
  public:
-  explicit TwoGenerations(std::uint64_t keys)
-      : filter_(admission::size_filter(keys, kRate), kWindow, now_) {}
+  TwoGenerations(std::uint64_t keys, Marks marks)
+      : filter_(admission::size_filter(keys, kRate), kWindow, now_) {
+    if (marks == Marks::Kept) filter_.keep_marks();
+  }
 
   [[gnu::always_inline]] void prefetch(const admission::Fingerprint& key) const noexcept {
     filter_.prefetch(key);

@@ -26,10 +26,11 @@ std::optional<std::uint64_t> number_of(SightingFile kind, std::string_view name)
 /// What a file of marks says first. A mark is Fingerprint::high, so it means the same to a filter
 /// of any size, but only under the seed of that id.
 struct MarksHeader {
-  static constexpr std::size_t kBytes = 64;
+  static constexpr std::size_t kBytes = 72;
   std::uint64_t seed_id = 0;
-  std::uint64_t number = 0;  // the one in the file's name
-  WallTime started{};
+  std::uint64_t number = 0;               // the one in the file's name
+  std::uint64_t generation = 0;           // the number of its generation's first file
+  WallTime started{};                     // the generation
   std::uint64_t keys_per_generation = 0;  // of the filter that was marked; for who reads the file
   std::uint64_t line_count = 0;           // likewise
 
@@ -63,9 +64,12 @@ struct MarksRead {
   std::uint64_t torn_bytes = 0;     // behind the last one: a write that was cut off
   WallTime last_written{};          // of the last whole frame; the header's start if there is none
 };
-/// Hands out the marks of every whole frame, in the order of writing, each time up to
-/// kFrameMarksMax. Errors: bad_message (no header of a file of that number, or of another seed),
+/// Errors: bad_message (no header of a file of that number, or of another seed),
 /// protocol_not_supported, I/O.
+Result<MarksHeader> read_marks_header(const File& file, std::uint64_t seed_id,
+                                      std::uint64_t number);
+/// Hands out the marks of every whole frame, in the order of writing, each time up to
+/// kFrameMarksMax. Errors: those of read_marks_header().
 Result<MarksRead> read_marks(const File& file, std::uint64_t seed_id, std::uint64_t number,
                              const std::function<void(std::span<const std::uint64_t>)>& take);
 

@@ -152,16 +152,21 @@ void encode_frame(const FramePlace& place, WallTime written, std::span<const std
   store_little_endian(frame, checksum_of(place, std::span(out).subspan(at)));
 }
 
-Result<MarksRead> read_marks(const File& file, std::uint64_t seed_id, std::uint64_t number,
-                             const std::function<void(std::span<const std::uint64_t>)>& take) {
+Result<MarksHeader> read_marks_header(const File& file, std::uint64_t seed_id,
+                                      std::uint64_t number) {
   std::array<std::byte, MarksHeader::kBytes> front{};
   const auto got = file.read_at(0, front, ReadMode::Blocking);
   if (!got) return got.error();
   const auto header = MarksHeader::decode(std::span(front).first(*got));
-  if (!header) return header.error();
-  if (header->seed_id != seed_id || header->number != number)
+  if (header && (header->seed_id != seed_id || header->number != number))
     return make_error_code(errc::bad_message);
+  return header;
+}
 
+Result<MarksRead> read_marks(const File& file, std::uint64_t seed_id, std::uint64_t number,
+                             const std::function<void(std::span<const std::uint64_t>)>& take) {
+  const auto header = read_marks_header(file, seed_id, number);
+  if (!header) return header.error();
   MarksRead read;
   read.header = *header;
   read.end_bytes = MarksHeader::kBytes;

@@ -63,9 +63,12 @@ struct MarksRead {
   std::uint64_t torn_bytes = 0;     // behind the last one: a write that was cut off
   WallTime last_written{};          // of the last whole frame; the header's start if there is none
 };
-/// Hands out the marks of every whole frame, in the order of writing, each time up to
-/// kFrameMarksMax. Errors: bad_message (no header of a file of that number, or of another seed),
+/// Errors: bad_message (no header of a file of that number, or of another seed),
 /// protocol_not_supported, I/O.
+Result<MarksHeader> read_marks_header(const File& file, std::uint64_t seed_id,
+                                      std::uint64_t number);
+/// Hands out the marks of every whole frame, in the order of writing, each time up to
+/// kFrameMarksMax. Errors: those of read_marks_header().
 Result<MarksRead> read_marks(const File& file, std::uint64_t seed_id, std::uint64_t number,
                              const std::function<void(std::span<const std::uint64_t>)>& take);
 

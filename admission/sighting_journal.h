@@ -1,5 +1,9 @@
 #pragma once
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,26 +41,24 @@ class SightingJournal {
     std::uint64_t bytes_max = 0;
   };
   static constexpr std::uint64_t kLeastBytes = 4096;
-  /// What the journal of a filter of that size takes at most, if it may: two full generations and
-  /// the bits of one.
-  static std::uint64_t bytes_for(const FilterSize& size) noexcept;
+  /// What the journal of such a filter takes at most, if it may: two full generations and the bits
+  /// of one.
+  static std::uint64_t bytes_for(const FilterSize& size, SteadyTime::duration window) noexcept;
 
   /// Nothing is read or written before the first call. `files` outlives the journal.
-  SightingJournal(FileSystem& files, const Options& options) noexcept
-      : files_(files), options_(options) {}
+  SightingJournal(FileSystem& files, const Options& options) noexcept;
 
   /// What was found.
   struct Restored {
     std::uint64_t marks = 0;           // given back to the filter
-    std::uint64_t expired_marks = 0;   // their window is over
     std::uint64_t damaged_bytes = 0;   // skipped, what is beside them is used
     std::vector<std::string> skipped;  // files with the reason, for a log line each
     bool has_bits = false;             // of another filter's snapshot
     std::optional<std::chrono::milliseconds> last_mark_age;
   };
   /// Gives a filter back what it knew, with the age of its generation, so that it goes on where it
-  /// was. Exclusive use of `filter`: call before there is any other thread. Errors: I/O of the
-  /// directory; a file that cannot be used is skipped.
+  /// was. Writes nothing. Exclusive use of `filter`: call before there is any other thread. Errors:
+  /// I/O of the directory; a file that cannot be used is skipped.
   Result<Restored> restore(TwoGenerationFilter& filter, WallTime now, SteadyTime steady_now);
   /// The same for a filter that is in use already: the marks of the latest generation go into its
   /// `previous`. Errors: as before; device_or_resource_busy (a sweep: try again).
@@ -77,22 +79,37 @@ class SightingJournal {
 
  private:
   struct Found {
-    std::vector<std::uint64_t> marks;  // numbers of files of our seed, oldest first
-    std::vector<std::uint64_t> bits;   // likewise
-    std::uint64_t last_number = 0;     // of any file with such a name, usable or not
+    std::vector<MarksHeader> marks;   // of our seed, oldest first
+    std::vector<std::uint64_t> bits;  // numbers, likewise
+  };
+  struct Age {
+    WallTime::duration of_generation{};
+    bool is_over = false;       // its window: it is `previous` by now
+    bool is_forgotten = false;  // that, too
   };
   Result<Found> look(Restored& restored);
+  Age age_of(const MarksHeader& latest, WallTime now) const;
+  std::optional<MarksRead> read_file(
+      const MarksHeader& header, Restored& restored,
+      const std::function<void(std::span<const std::uint64_t>)>& take);
+  bool restore_bits(std::uint64_t number, TwoGenerationFilter& filter, Restored& restored);
+  Result<std::unique_ptr<File>> open_current(WallTime now);
+  Result<std::unique_ptr<File>> create(SightingFile kind, std::uint64_t& number);
   Result<> begin_file(WallTime now);
-  Result<> remove_before(std::uint64_t marks_number, bool bits_too);
-  std::uint64_t marks_bytes_max() const noexcept;
+  void remove_older();
+  void remove_bits_but(std::uint64_t kept);
+  bool has_room_for_bits() const noexcept;
+  std::uint64_t file_bytes_max() const noexcept;
 
   FileSystem& files_;
   const Options options_;
-  std::uint64_t number_ = 0;     // of the file that takes marks; 0: none yet
-  std::uint64_t previous_ = 0;   // of the one before it; 0: none
-  std::uint64_t end_bytes_ = 0;  // where the next frame goes
+  std::uint64_t number_ = 0;       // of the file that takes marks; 0: none yet
+  std::uint64_t previous_ = 0;     // of the one before it; 0: none
+  std::uint64_t last_number_ = 0;  // ever given
+  std::uint64_t end_bytes_ = 0;    // where the next frame goes
   bool is_synced_ = true;
-  std::vector<std::byte> frame_;  // for reuse
+  bool is_directory_synced_ = true;
+  std::vector<std::byte> buffer_;  // for reuse
   std::uint64_t written_bytes_ = 0;
 };
 

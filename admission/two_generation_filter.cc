@@ -172,11 +172,13 @@ std::uint64_t TwoGenerationFilter::replay(std::span<const std::uint64_t> marks,
                                           SteadyTime now) noexcept {
   constexpr std::size_t kAhead = 16;     // lines on their way from memory
   constexpr std::size_t kStretch = 256;  // marks between two looks at the fill
+  // Generations by fill take a few marks more than planned, as a rotation waits for its call.
+  const std::uint64_t full = size_.keys_per_generation + size_.keys_per_generation / 8;
   std::uint64_t rotations = 0;
   for (std::size_t i = 0; i < marks.size(); ++i) {
     if (i + kAhead < marks.size()) prefetch({marks[i + kAhead], 0});
     sight({marks[i], 0});
-    if (i % kStretch != 0 || marks_in_generation() < size_.keys_per_generation) continue;
+    if (i % kStretch != 0 || marks_in_generation() < full) continue;
     rotate_at_once(now);
     ++rotations;
   }

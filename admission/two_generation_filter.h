@@ -71,10 +71,13 @@ class TwoGenerationFilter {
 
   // --- keeping sightings longer than the process (sighting_journal.h)
   /// Sights the marks of an earlier process, oldest first, and rotates at once whenever a
-  /// generation is full. How often it did. Call before there is any other thread.
+  /// generation is an eighth more than full. How often it did. Call before there is any other
+  /// thread.
   std::uint64_t replay(std::span<const std::uint64_t> marks, SteadyTime now) noexcept;
   /// Ends the current generation now, without pacing. Call before there is any other thread.
   void rotate_at_once(SteadyTime now) noexcept;
+  /// Marks since the current generation began. Any thread.
+  std::uint64_t marks_in_generation() const noexcept;
   /// The current generation began then, whenever this process did. Likewise.
   void set_generation_start(SteadyTime began) noexcept;
   /// From here on marks are kept for take_marks(). Likewise. Throws std::bad_alloc.
@@ -136,7 +139,6 @@ class TwoGenerationFilter {
   static Missing missing_bits(const Line& line, const FilterAddress& address,
                               unsigned current) noexcept;
 
-  std::uint64_t marks_in_generation() const noexcept;
   void rotate_if_due(SteadyTime now) noexcept;
   void clear_half(unsigned half, std::uint64_t first_line, std::uint64_t end_line) noexcept;
   void start_rotation(SteadyTime now) noexcept;

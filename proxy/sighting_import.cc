@@ -45,11 +45,27 @@ bool read_number(const json::object& object, std::string_view name, Number& out)
 
 }  // namespace
 
+std::string explain_unreadable(const boost::system::error_code& error) {
+  if (error == errc::bad_message) return "no snapshot of sightings, or its header is damaged";
+  if (error == errc::value_too_large) return "cut off: it has fewer bytes than it claims";
+  if (error == errc::protocol_not_supported) return "written by a newer version";
+  return error.message();
+}
+
 SnapshotImport refuse_import(std::string reason) {
   SnapshotImport import;
   import.refused = 1;
   import.reason = std::move(reason);
   return import;
+}
+
+void note_unkept(SnapshotImport& import, const boost::system::error_code& error) {
+  import.is_kept = false;
+  if (!import.reason.empty()) import.reason += "; ";
+  import.reason += "not kept for a restart: ";
+  import.reason += error == errc::no_space_on_device
+                       ? "no space (sightings take at most a 16th of [cache] disk)"
+                       : error.message();
 }
 
 std::optional<std::string> explain_misfit(const Snapshot::Header& header, std::uint64_t seed_id,
@@ -96,8 +112,7 @@ SnapshotImport import_snapshot(const Snapshot& snapshot, TwoGenerationFilter& fi
 SnapshotImport import_offered(FileSystem& files, TwoGenerationFilter& filter, std::uint64_t seed_id,
                               double rate_max, SnapshotImport so_far) {
   const auto refuse_unread = [](const boost::system::error_code& error) {
-    return refuse_import(std::string(kOfferedSnapshot) + ": " +
-                         (error == errc::bad_message ? "no whole snapshot" : error.message()));
+    return refuse_import(std::string(kOfferedSnapshot) + ": " + explain_unreadable(error));
   };
   const auto file = files.open(kOfferedSnapshot);
   if (!file) return refuse_unread(file.error());

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include <boost/system/error_code.hpp>
+
 #include "admission/sighting_snapshot.h"
 #include "admission/two_generation_filter.h"
 #include "config/file_system.h"
@@ -24,12 +26,18 @@ struct SnapshotImport {
 /// Refuses the whole, for a reason.
 SnapshotImport refuse_import(std::string reason);
 
+/// What was merged could not be written where a restart would find it.
+void note_unkept(SnapshotImport& import, const boost::system::error_code& error);
+
 /// Merges the generations of `snapshot`, the latest first, into the filter's `previous`, as far as
 /// seed, size and `rate_max` (of `previous` alone) allow. Doing it again changes nothing. Any
 /// thread but maintain()'s.
 SnapshotImport import_snapshot(const admission::Snapshot& snapshot,
                                admission::TwoGenerationFilter& filter, std::uint64_t seed_id,
                                double rate_max, SnapshotImport so_far = {});
+
+/// What an error of admission::read_snapshot() means, for people.
+std::string explain_unreadable(const boost::system::error_code& error);
 
 /// Why a filter cannot take what a snapshot has, whatever its bits; empty: it may.
 std::optional<std::string> explain_misfit(const admission::Snapshot::Header& header,

@@ -108,11 +108,12 @@ std::array<std::byte, MarksHeader::kBytes> MarksHeader::encode() const noexcept 
   store_little_endian(bytes.data() + 8, kVersion);
   store_little_endian(bytes.data() + 16, seed_id);
   store_little_endian(bytes.data() + 24, number);
-  store_little_endian(bytes.data() + 32,
+  store_little_endian(bytes.data() + 32, generation);
+  store_little_endian(bytes.data() + 40,
                       static_cast<std::uint64_t>(started.time_since_epoch().count()));
-  store_little_endian(bytes.data() + 40, keys_per_generation);
-  store_little_endian(bytes.data() + 48, line_count);
-  store_little_endian(bytes.data() + 56, std::uint64_t{XXH3_64bits(bytes.data(), 56)});
+  store_little_endian(bytes.data() + 48, keys_per_generation);
+  store_little_endian(bytes.data() + 56, line_count);
+  store_little_endian(bytes.data() + 64, std::uint64_t{XXH3_64bits(bytes.data(), 64)});
   return bytes;
 }
 
@@ -128,9 +129,10 @@ Result<MarksHeader> MarksHeader::decode(std::span<const std::byte> bytes) {
   MarksHeader header;
   header.seed_id = number_at(16);
   header.number = number_at(24);
-  header.started = WallTime(std::chrono::milliseconds(static_cast<std::int64_t>(number_at(32))));
-  header.keys_per_generation = number_at(40);
-  header.line_count = number_at(48);
+  header.generation = number_at(32);
+  header.started = WallTime(std::chrono::milliseconds(static_cast<std::int64_t>(number_at(40))));
+  header.keys_per_generation = number_at(48);
+  header.line_count = number_at(56);
   // Whole exactly if it would be written like this: magic, version and checksum in one comparison.
   const auto again = header.encode();
   if (!std::equal(again.begin(), again.end(), bytes.begin()))

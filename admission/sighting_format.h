@@ -26,10 +26,11 @@ std::optional<std::uint64_t> number_of(SightingFile kind, std::string_view name)
 /// What a file of marks says first. A mark is Fingerprint::high, so it means the same to a filter
 /// of any size, but only under the seed of that id.
 struct MarksHeader {
-  static constexpr std::size_t kBytes = 64;
+  static constexpr std::size_t kBytes = 72;
   std::uint64_t seed_id = 0;
-  std::uint64_t number = 0;  // the one in the file's name
-  WallTime started{};
+  std::uint64_t number = 0;               // the one in the file's name
+  std::uint64_t generation = 0;           // the number of its generation's first file
+  WallTime started{};                     // the generation
   std::uint64_t keys_per_generation = 0;  // of the filter that was marked; for who reads the file
   std::uint64_t line_count = 0;           // likewise
 

@@ -12,6 +12,7 @@ namespace {
 namespace errc = boost::system::errc;
 
 constexpr std::chrono::milliseconds kFramePause{500};  // between two batches, at least
+constexpr std::uint64_t kGenerationFilesMax = 8;       // syncs that may fail in one
 constexpr std::uint64_t kBlockBytes = 4096;            // of the file system, for what rounds up
 
 std::uint64_t bits_bytes(const FilterSize& size) noexcept {
@@ -34,6 +35,15 @@ std::string why(std::string_view name, const boost::system::error_code& error) {
   return std::string(name) + ": " + std::string(reason) + " (" + error.message() + ")";
 }
 
+/// The files at the end that share a generation.
+std::span<const MarksHeader> last_generation(std::span<const MarksHeader> files) noexcept {
+  std::size_t count = 0;
+  while (count < files.size() &&
+         files[files.size() - 1 - count].generation == files.back().generation)
+    ++count;
+  return files.last(count);
+}
+
 }  // namespace
 
 std::uint64_t SightingJournal::bytes_for(const FilterSize& size,
@@ -50,7 +60,7 @@ bool SightingJournal::has_room_for_bits() const noexcept {
   return options_.bytes_max >= bytes_for(options_.size, options_.window);
 }
 
-std::uint64_t SightingJournal::file_bytes_max() const noexcept {
+std::uint64_t SightingJournal::generation_bytes_max() const noexcept {
   const std::uint64_t bits = has_room_for_bits() ? bits_bytes(options_.size) : 0;
   return (options_.bytes_max - bits) / 2;
 }
@@ -78,22 +88,30 @@ Result<SightingJournal::Found> SightingJournal::look(Restored& restored) {
   std::sort(found.bits.begin(), found.bits.end());
   std::sort(found.marks.begin(), found.marks.end(),
             [](const MarksHeader& a, const MarksHeader& b) { return a.number < b.number; });
+  found.latest = last_generation(found.marks);
+  found.older =
+      last_generation(std::span(found.marks).first(found.marks.size() - found.latest.size()));
   return found;
 }
 
-std::optional<MarksRead> SightingJournal::read_file(
-    const MarksHeader& header, Restored& restored,
-    const std::function<void(std::span<const std::uint64_t>)>& take) {
-  const std::string name = sighting_file_name(SightingFile::Marks, header.number);
-  const auto file = files_.open(name);
-  const auto read = file ? read_marks(**file, options_.seed_id, header.number, take)
-                         : Result<MarksRead>(file.error());
-  if (!read) {
-    restored.skipped.push_back(why(name, read.error()));
-    return std::nullopt;
+std::optional<MarksRead> SightingJournal::read_generation(std::span<const MarksHeader> files,
+                                                          Restored& restored, const Take& take) {
+  std::optional<MarksRead> last;
+  for (const MarksHeader& header : files) {
+    const std::string name = sighting_file_name(SightingFile::Marks, header.number);
+    const auto file = files_.open(name);
+    const auto read = file ? read_marks(**file, options_.seed_id, header.number, take)
+                           : Result<MarksRead>(file.error());
+    last.reset();
+    if (read) {
+      restored.damaged_bytes += read->damaged_bytes;
+      generation_bytes_ += read->end_bytes;
+      last = *read;
+    } else {
+      restored.skipped.push_back(why(name, read.error()));
+    }
   }
-  restored.damaged_bytes += read->damaged_bytes;
-  return *read;
+  return last;
 }
 
 SightingJournal::Age SightingJournal::age_of(const MarksHeader& latest, WallTime now) const {
@@ -112,20 +130,19 @@ Result<SightingJournal::Restored> SightingJournal::restore(TwoGenerationFilter& 
   Restored restored;
   const auto found = look(restored);
   if (!found) return found.error();
-  if (found->marks.empty()) return restored;
-  const MarksHeader& latest = found->marks.back();
+  if (found->latest.empty()) return restored;
+  const MarksHeader& latest = found->latest.front();
   const Age age = age_of(latest, now);
-  previous_ = age.is_forgotten ? 0 : latest.number;
   if (age.is_forgotten) return restored;
+  previous_generation_ = latest.generation;
 
   std::uint64_t rotations = 0;
   const auto replay = [&](std::span<const std::uint64_t> marks) {
     rotations += filter.replay(marks, steady_now);
     restored.marks += marks.size();
   };
-  const bool has_older = found->marks.size() > 1;
   if (!age.is_over) {
-    if (has_older) read_file(found->marks[found->marks.size() - 2], restored, replay);
+    read_generation(found->older, restored, replay);
     // Where these were more than fit into a generation by now, the last few of them stay.
     if (rotations == 0 || filter.marks_in_generation() >= options_.size.keys_per_generation / 2)
       filter.rotate_at_once(steady_now);
@@ -133,15 +150,20 @@ Result<SightingJournal::Restored> SightingJournal::restore(TwoGenerationFilter& 
       restored.has_bits = restore_bits(found->bits.back(), filter, restored);
   }
   rotations = 0;
-  const auto read = read_file(latest, restored, replay);
+  generation_bytes_ = 0;
+  const auto read = read_generation(found->latest, restored, replay);
   if (read) restored.last_mark_age = std::max(now - read->last_written, WallTime::duration::zero());
   if (age.is_over) filter.rotate_at_once(steady_now);
   const bool goes_on = !age.is_over && rotations == 0;
   filter.set_generation_start(goes_on ? steady_now - age.of_generation : steady_now);
-  if (goes_on && read) {
-    number_ = latest.number;
+  if (!goes_on) return restored;
+  generation_ = latest.generation;
+  previous_generation_ = found->older.empty() ? 0 : found->older.front().generation;
+  started_ = latest.started;
+  generation_files_ = found->latest.size();
+  if (read) {
+    number_ = found->latest.back().number;
     end_bytes_ = read->end_bytes;
-    previous_ = has_older ? found->marks[found->marks.size() - 2].number : 0;
   }
   return restored;
 }
@@ -173,11 +195,11 @@ Result<SightingJournal::Restored> SightingJournal::restore_late(TwoGenerationFil
   if (filter.sweeping()) return make_error_code(errc::device_or_resource_busy);
   const auto found = look(restored);
   if (!found) return found.error();
-  if (found->marks.empty()) return restored;
-  const MarksHeader& latest = found->marks.back();
+  if (found->latest.empty()) return restored;
+  const MarksHeader& latest = found->latest.front();
   if (age_of(latest, now).is_forgotten) return restored;
   std::vector<std::uint64_t> words(filter.words_per_generation());
-  const auto read = read_file(latest, restored, [&](std::span<const std::uint64_t> marks) {
+  read_generation(found->latest, restored, [&](std::span<const std::uint64_t> marks) {
     for (const std::uint64_t mark : marks) {
       const auto address = FilterAddress::of(mark, options_.size.line_count);
       for (unsigned w = 0; w < kWordsPerHalf; ++w)
@@ -185,7 +207,6 @@ Result<SightingJournal::Restored> SightingJournal::restore_late(TwoGenerationFil
     }
     restored.marks += marks.size();
   });
-  if (!read) return restored;
   const auto merged = filter.merge_into_previous(words, options_.previous_rate_max);
   if (!merged) return make_error_code(errc::device_or_resource_busy);
   if (!merged->is_merged) {
@@ -193,20 +214,20 @@ Result<SightingJournal::Restored> SightingJournal::restore_late(TwoGenerationFil
     restored.skipped.push_back(sighting_file_name(SightingFile::Marks, latest.number) +
                                ": with it the false-positive rate would be too high");
   }
-  previous_ = latest.number;
+  previous_generation_ = latest.generation;
   return restored;
 }
 
 Result<> SightingJournal::append(std::span<const std::uint64_t> marks, WallTime now) {
-  const std::uint64_t room = file_bytes_max() - MarksHeader::kBytes;
+  const std::uint64_t room = generation_bytes_max() - MarksHeader::kBytes;
   const std::size_t fit = (room - kFrameHeaderBytes) / (sizeof(std::uint64_t) + 1);
   if (marks.size() > fit) marks = marks.last(fit);
   if (marks.empty()) return {};
   const std::uint64_t frames = (marks.size() + kFrameMarksMax - 1) / kFrameMarksMax;
   const std::uint64_t bytes = frames * kFrameHeaderBytes + marks.size() * sizeof(std::uint64_t);
-  if (number_ != 0 && end_bytes_ + bytes > file_bytes_max()) {
-    if (const auto begun = begin_file(now); !begun) return begun;
-  }
+  if (generation_ != 0 && (generation_bytes_ + bytes > generation_bytes_max() ||
+                           generation_files_ > kGenerationFilesMax))
+    end_generation();  // the filter's goes on; of two files' marks the oldest are not kept
   auto file = open_current(now);
   if (!file) return file.error();
   buffer_.clear();
@@ -217,6 +238,7 @@ Result<> SightingJournal::append(std::span<const std::uint64_t> marks, WallTime 
   is_synced_ = false;
   if (auto written = (*file)->write_at(end_bytes_, pieces); !written) return written;
   end_bytes_ += buffer_.size();
+  generation_bytes_ += buffer_.size();
   written_bytes_ += buffer_.size();
   return {};
 }
@@ -226,7 +248,7 @@ Result<std::unique_ptr<File>> SightingJournal::open_current(WallTime now) {
   if (number_ != 0) {
     auto file = files_.open(sighting_file_name(SightingFile::Marks, number_));
     if (file || file.error() != errc::no_such_file_or_directory) return file;
-    number_ = previous_ = 0;
+    number_ = generation_ = previous_generation_ = 0;
   }
   if (const auto begun = begin_file(now); !begun) return begun.error();
   return files_.open(sighting_file_name(SightingFile::Marks, number_));
@@ -249,7 +271,8 @@ Result<> SightingJournal::begin_file(WallTime now) {
   MarksHeader header;
   header.seed_id = options_.seed_id;
   header.number = number;
-  header.started = now;
+  header.generation = generation_ != 0 ? generation_ : number;
+  header.started = generation_ != 0 ? started_ : now;
   header.keys_per_generation = options_.size.keys_per_generation;
   header.line_count = options_.size.line_count;
   const auto bytes = header.encode();
@@ -259,7 +282,14 @@ Result<> SightingJournal::begin_file(WallTime now) {
     static_cast<void>(removed);  // without a header it is skipped, and removed another time
     return written;
   }
-  if (number_ != 0) previous_ = number_;
+  if (generation_ == 0) {
+    generation_ = number;
+    started_ = now;
+    generation_files_ = 0;
+    generation_bytes_ = 0;
+  }
+  ++generation_files_;
+  generation_bytes_ += bytes.size();
   number_ = number;
   end_bytes_ = bytes.size();
   written_bytes_ += bytes.size();
@@ -269,13 +299,21 @@ Result<> SightingJournal::begin_file(WallTime now) {
   return {};
 }
 
-/// What cannot be removed now is removed another time.
+/// Whatever becomes of the next file: no later mark goes to this generation.
+void SightingJournal::end_generation() noexcept {
+  if (generation_ != 0) previous_generation_ = generation_;
+  generation_ = number_ = 0;
+}
+
+/// What cannot be removed now is removed another time. A generation's files have no smaller number
+/// than its first.
 void SightingJournal::remove_older() {
   const auto names = files_.list();
   if (!names) return;
+  const std::uint64_t first = previous_generation_ != 0 ? previous_generation_ : generation_;
   for (const std::string& name : *names) {
     const auto number = number_of(SightingFile::Marks, name);
-    if (!number || *number == number_ || *number == previous_) continue;
+    if (!number || *number >= first) continue;
     const auto removed = files_.remove(name);
     static_cast<void>(removed);
   }
@@ -293,8 +331,7 @@ void SightingJournal::remove_bits_but(std::uint64_t kept) {
 }
 
 Result<> SightingJournal::rotate(WallTime now) {
-  if (number_ != 0) previous_ = number_;
-  number_ = 0;  // whatever happens below, no later mark goes to the generation that ended
+  end_generation();
   const auto begun = begin_file(now);
   remove_bits_but(0);
   return begun;
@@ -304,8 +341,12 @@ Result<> SightingJournal::sync() {
   if (!is_synced_ && number_ != 0) {
     const auto file = files_.open(sighting_file_name(SightingFile::Marks, number_));
     if (!file) return file.error();
-    if (auto synced = (*file)->sync(); !synced) return synced;
+    auto synced = (*file)->sync();
     is_synced_ = true;
+    if (!synced) {
+      number_ = 0;  // a second sync would prove nothing
+      return synced;
+    }
   }
   if (is_directory_synced_) return {};
   auto synced = files_.sync_directory();

@@ -21,10 +21,10 @@
 namespace secondsight::admission {
 
 /// Keeps the sightings of a filter in a directory, so that they outlive the process: the marks of
-/// the latest two generations, eight bytes each, appended in batches. A generation is a file;
-/// nothing in it is ever written again, and a rotation removes the oldest. Marks mean the same to a
-/// filter of any size, so that they outlive a change of the settings, too. What another filter's
-/// snapshot brought into `previous` is kept beside them as bits.
+/// the latest two generations, eight bytes each, appended in batches. A generation is a file (a
+/// few, where a sync failed); a rotation removes the oldest. Nothing is folded or written again.
+/// Marks mean the same to a filter of any size, so that they outlive a change of the settings, too.
+/// What another filter's snapshot brought into `previous` is kept beside them as bits.
 ///
 /// Synchronous, one thread. Every call may find the directory gone, full, or replaced, fail, and be
 /// repeated: no file stays open between two calls.
@@ -66,9 +66,10 @@ class SightingJournal {
 
   /// Appends marks to the current generation's file. Errors: I/O; nothing of them is kept then.
   Result<> append(std::span<const std::uint64_t> marks, WallTime now);
-  /// The filter rotated: begins a file, removes what is older than the one before it.
+  /// The filter rotated: begins a generation, removes all but the one before it.
   Result<> rotate(WallTime now);
-  /// Makes what was appended outlive a power cut.
+  /// Makes what was appended outlive a power cut. After an error what was appended since the last
+  /// success may be lost; what follows goes to a new file.
   Result<> sync();
   /// Keeps what is in the filter's `previous` as bits: call after a merge. Errors: I/O;
   /// no_space_on_device where bytes_max does not allow it.
@@ -79,8 +80,9 @@ class SightingJournal {
 
  private:
   struct Found {
-    std::vector<MarksHeader> marks;   // of our seed, oldest first
-    std::vector<std::uint64_t> bits;  // numbers, likewise
+    std::vector<MarksHeader> marks;              // of our seed, oldest first
+    std::span<const MarksHeader> latest, older;  // those of the latest two generations
+    std::vector<std::uint64_t> bits;             // numbers, likewise
   };
   struct Age {
     WallTime::duration of_generation{};
@@ -89,24 +91,31 @@ class SightingJournal {
   };
   Result<Found> look(Restored& restored);
   Age age_of(const MarksHeader& latest, WallTime now) const;
-  std::optional<MarksRead> read_file(
-      const MarksHeader& header, Restored& restored,
-      const std::function<void(std::span<const std::uint64_t>)>& take);
+  using Take = std::function<void(std::span<const std::uint64_t>)>;
+  /// Of the last file of that generation, if that can be read.
+  std::optional<MarksRead> read_generation(std::span<const MarksHeader> files, Restored& restored,
+                                           const Take& take);
   bool restore_bits(std::uint64_t number, TwoGenerationFilter& filter, Restored& restored);
   Result<std::unique_ptr<File>> open_current(WallTime now);
   Result<std::unique_ptr<File>> create(SightingFile kind, std::uint64_t& number);
   Result<> begin_file(WallTime now);
+  void end_generation() noexcept;
   void remove_older();
   void remove_bits_but(std::uint64_t kept);
   bool has_room_for_bits() const noexcept;
-  std::uint64_t file_bytes_max() const noexcept;
+  std::uint64_t generation_bytes_max() const noexcept;
 
   FileSystem& files_;
   const Options options_;
-  std::uint64_t number_ = 0;       // of the file that takes marks; 0: none yet
-  std::uint64_t previous_ = 0;     // of the one before it; 0: none
-  std::uint64_t last_number_ = 0;  // ever given
-  std::uint64_t end_bytes_ = 0;    // where the next frame goes
+  // Of the generation that takes marks, and of the one before it; 0: none (yet).
+  std::uint64_t generation_ = 0;
+  std::uint64_t previous_generation_ = 0;
+  WallTime started_{};                  // the generation
+  std::uint64_t generation_files_ = 0;  // of it
+  std::uint64_t generation_bytes_ = 0;  // in all of them
+  std::uint64_t number_ = 0;            // of the file that takes marks; 0: none (yet)
+  std::uint64_t end_bytes_ = 0;         // where its next frame goes
+  std::uint64_t last_number_ = 0;       // that a file was ever given
   bool is_synced_ = true;
   bool is_directory_synced_ = true;
   std::vector<std::byte> buffer_;  // for reuse

@@ -37,6 +37,9 @@ class SightingKeeper {
   using Task = std::function<void(admission::SightingJournal&)>;
   void post(Task task);
 
+  /// First sightings that did not reach the journal so far. Any thread.
+  std::uint64_t lost() const noexcept { return lost_.value(); }
+
  private:
   void run();
   void tick(SteadyTime now);

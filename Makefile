@@ -1,5 +1,5 @@
 # The newcomer's door. What stands behind it are CMake presets: see CONTRIBUTING.md.
-.PHONY: test demo bench-store asan tsan lint packages
+.PHONY: test demo bench-store bench-sightings asan tsan lint packages
 
 test: packages
 	cmake --preset release
@@ -11,6 +11,12 @@ bench-store: packages
 	cmake --preset release
 	cmake --build --preset release --target store_bench
 	build/release/store_bench --directory build/store-bench --json build/store-bench.json
+
+# make bench-sightings measures what it costs to keep sightings for a restart (400 MB).
+bench-sightings: packages
+	cmake --preset release
+	cmake --build --preset release --target sightings_bench
+	build/release/sightings_bench --directory build/sightings-bench --json build/sightings-bench.json
 
 # make demo TRACE=file.csv.gz replays a real trace.
 demo: packages

@@ -26,6 +26,7 @@ class SecondSighting final : public AdmissionPolicy {
   }
   void maintain(SteadyTime now) noexcept override { filter_.maintain(now); }
   FilterStatus status(SteadyTime now) const noexcept override { return filter_.status(now); }
+  TwoGenerationFilter* filter() noexcept override { return &filter_; }
 
  private:
   static Verdict verdict_of(Sighting sighting) noexcept {

@@ -32,6 +32,8 @@ struct FilterStatus {
   std::uint64_t rotations_by_fill = 0;
 };
 
+class TwoGenerationFilter;
+
 /// Decides which storable responses are written to disk. Thread-safe: every call from any thread,
 /// except maintain(), which belongs to one maintenance thread.
 class AdmissionPolicy {
@@ -53,6 +55,9 @@ class AdmissionPolicy {
 
   /// Empty memory_bytes when the policy keeps no filter.
   virtual FilterStatus status(SteadyTime /*now*/) const noexcept { return {}; }
+
+  /// The filter whose sightings can outlive the process (sighting_journal.h). Null: there is none.
+  virtual TwoGenerationFilter* filter() noexcept { return nullptr; }
 };
 
 /// The policy that `settings` names. Throws std::bad_alloc when the filter does not fit in memory,

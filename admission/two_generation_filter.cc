@@ -60,6 +60,13 @@ SteadyTime to_time(const std::atomic<SteadyTime::rep>& ticks) noexcept {
   return SteadyTime(SteadyTime::duration(ticks.load(std::memory_order_relaxed)));
 }
 
+/// Chance that a stranger's probes of one word are both set: two draws of its 64 bits, with
+/// repetition.
+double match_chance(std::uint64_t word) noexcept {
+  const double share = std::popcount(word) / 64.0;
+  return share * share;
+}
+
 SteadyTime::rep to_ticks(SteadyTime time) noexcept {
   return time.time_since_epoch().count();
 }
@@ -94,7 +101,15 @@ std::uint64_t TwoGenerationFilter::marks_in_generation() const noexcept {
 }
 
 void TwoGenerationFilter::maintain(SteadyTime now) noexcept {
-  if (sweeping()) return sweep(now);
+  const std::unique_lock lock(upkeep_, std::try_to_lock);
+  if (!lock) return;  // a merge: the next call will do
+  if (sweeping())
+    sweep(now);
+  else
+    rotate_if_due(now);
+}
+
+void TwoGenerationFilter::rotate_if_due(SteadyTime now) noexcept {
   if (sweep_ended_) {
     // The sweep took time: its end is the next call's `now`, so that no line's window is cut short.
     swept_at_.store(to_ticks(now), std::memory_order_relaxed);
@@ -135,18 +150,100 @@ void TwoGenerationFilter::sweep(SteadyTime now) noexcept {
   const std::uint64_t by_call = position + (size_.line_count + kSweepSteps - 1) / kSweepSteps;
   const std::uint64_t end = std::min(size_.line_count, std::max(by_share, by_call));
 
-  const auto retiring = static_cast<unsigned>(epoch & 1U);  // about to become `current`
-  for (std::uint64_t i = position; i < end; ++i) {
-    for (std::atomic<std::uint64_t>& word : lines_[i].halves[retiring]) {
-      word.store(0, std::memory_order_relaxed);
-    }
-  }
+  clear_half(static_cast<unsigned>(epoch & 1U), position, end);  // about to become `current`
   // Release: the stretch is empty for whoever sees it in the new epoch (sight()'s acquire).
   state_.store(make_state(epoch, end), std::memory_order_release);
   if (end == size_.line_count) {
     sweep_ended_ = true;
     marks_at_sweep_end_ = marks_.value();
   }
+}
+
+void TwoGenerationFilter::clear_half(unsigned half, std::uint64_t first_line,
+                                     std::uint64_t end_line) noexcept {
+  for (std::uint64_t i = first_line; i < end_line; ++i) {
+    for (std::atomic<std::uint64_t>& word : lines_[i].halves[half]) {
+      word.store(0, std::memory_order_relaxed);
+    }
+  }
+}
+
+std::uint64_t TwoGenerationFilter::replay(std::span<const std::uint64_t> marks,
+                                          SteadyTime now) noexcept {
+  constexpr std::size_t kAhead = 16;     // lines on their way from memory
+  constexpr std::size_t kStretch = 256;  // marks between two looks at the fill
+  // Generations by fill take a few marks more than planned, as a rotation waits for its call.
+  const std::uint64_t full = size_.keys_per_generation + size_.keys_per_generation / 8;
+  std::uint64_t rotations = 0;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (i + kAhead < marks.size()) prefetch({marks[i + kAhead], 0});
+    sight({marks[i], 0});
+    if (i % kStretch != 0 || marks_in_generation() < full) continue;
+    rotate_at_once(now);
+    ++rotations;
+  }
+  return rotations;
+}
+
+void TwoGenerationFilter::rotate_at_once(SteadyTime now) noexcept {
+  start_rotation(now);
+  const std::uint64_t of_now = epoch();
+  clear_half(static_cast<unsigned>(of_now & 1U), 0, size_.line_count);
+  state_.store(make_state(of_now, size_.line_count), std::memory_order_release);
+  swept_at_.store(to_ticks(now), std::memory_order_relaxed);
+  marks_at_sweep_end_ = marks_.value();
+  sweep_ended_ = false;
+}
+
+void TwoGenerationFilter::set_generation_start(SteadyTime began) noexcept {
+  rotated_at_.store(to_ticks(began), std::memory_order_relaxed);
+  swept_at_.store(to_ticks(began), std::memory_order_relaxed);
+}
+
+SteadyTime TwoGenerationFilter::generation_start() const noexcept {
+  return to_time(rotated_at_);
+}
+
+void TwoGenerationFilter::copy_generation(Generation which,
+                                          std::span<std::uint64_t> words) const noexcept {
+  CHECK(words.size() == words_per_generation());
+  const std::uint64_t state = state_.load(std::memory_order_acquire);
+  const unsigned other = which == Generation::Previous ? 1 : 0;
+  for (std::uint64_t i = 0; i < size_.line_count; ++i) {
+    const Half& half = lines_[i].halves[current_half(state, i) ^ other];
+    for (unsigned w = 0; w < kWordsPerHalf; ++w)
+      words[i * kWordsPerHalf + w] = half[w].load(std::memory_order_relaxed);
+  }
+}
+
+std::optional<TwoGenerationFilter::Union> TwoGenerationFilter::merge_into_previous(
+    std::span<const std::uint64_t> words, double rate_max) noexcept {
+  CHECK(words.size() == words_per_generation());
+  const std::lock_guard lock(upkeep_);
+  if (sweeping()) return std::nullopt;
+  const unsigned previous = current_half(state_.load(std::memory_order_relaxed), 0) ^ 1U;
+  Union result;
+  double matches = 0;
+  for (std::uint64_t i = 0; i < size_.line_count; ++i) {
+    double match = 1;  // of a stranger: two bits of each word, with repetition
+    for (unsigned w = 0; w < kWordsPerHalf; ++w) {
+      const std::uint64_t mine = lines_[i].halves[previous][w].load(std::memory_order_relaxed);
+      const std::uint64_t both = mine | words[i * kWordsPerHalf + w];
+      result.new_bits += static_cast<std::uint64_t>(std::popcount(both ^ mine));
+      match *= match_chance(both);
+    }
+    matches += match;
+  }
+  result.false_positive_rate = matches / static_cast<double>(size_.line_count);
+  if (result.new_bits > 0 && result.false_positive_rate > rate_max) return result;
+  for (std::uint64_t i = 0; i < size_.line_count; ++i) {
+    for (unsigned w = 0; w < kWordsPerHalf; ++w) {
+      lines_[i].halves[previous][w].fetch_or(words[i * kWordsPerHalf + w],
+                                             std::memory_order_relaxed);
+    }
+  }
+  result.is_merged = true;
+  return result;
 }
 
 FilterStatus TwoGenerationFilter::status(SteadyTime now) const noexcept {
@@ -157,21 +254,16 @@ FilterStatus TwoGenerationFilter::status(SteadyTime now) const noexcept {
   for (std::uint64_t s = 0; s < samples; ++s) {
     const std::uint64_t i = size_.line_count / samples * s;
     const unsigned current = current_half(state, i);
-    // A stranger draws two bits of each word, with repetition: (set / 64)^2 a word.
     double in_current = 1;
     double in_previous = 1;
     double in_both = 1;
-    const auto chance = [](std::uint64_t word) {
-      const double share = std::popcount(word) / 64.0;
-      return share * share;
-    };
     for (unsigned w = 0; w < kWordsPerHalf; ++w) {
       const std::uint64_t mine = lines_[i].halves[current][w].load(std::memory_order_relaxed);
       const std::uint64_t old = lines_[i].halves[current ^ 1U][w].load(std::memory_order_relaxed);
       set_bits += std::popcount(mine);
-      in_current *= chance(mine);
-      in_previous *= chance(old);
-      in_both *= chance(mine & old);
+      in_current *= match_chance(mine);
+      in_previous *= match_chance(old);
+      in_both *= match_chance(mine & old);
     }
     matches += in_current + in_previous - in_both;
   }

@@ -3,17 +3,22 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "admission/admission_policy.h"
 #include "admission/bloom_math.h"
 #include "admission/fingerprint.h"
 #include "admission/huge_memory.h"
-#include "admission/mark_counter.h"
+#include "admission/mark_ring.h"
 #include "config/clock.h"
 
 namespace secondsight::admission {
 
 enum class Sighting : std::uint8_t { First, Repeat };
+enum class Generation : std::uint8_t { Current, Previous };
 
 /// Where a key lives in a filter of `line_count` lines: one line, two bits in each of four words.
 /// Part of the on-disk contract (golden values in the tests): a mark is `Fingerprint::high` alone.
@@ -35,7 +40,7 @@ struct FilterAddress {
 /// chosen for (size_filter()). Both guarantees are argued in two_generation_filter.cc.
 ///
 /// Threads: prefetch(), sight(), peek() and status() from any thread, lock-free. maintain() from
-/// one thread.
+/// one thread. What keeps sightings (replay() to merge_into_previous()) says its own rule.
 class TwoGenerationFilter {
  public:
   /// Throws std::bad_alloc. All memory is touched here, so that no request pays for a page fault.
@@ -63,6 +68,46 @@ class TwoGenerationFilter {
   bool sweeping() const noexcept;
 
   static constexpr std::uint64_t kSweepSteps = 64;
+
+  // --- keeping sightings longer than the process (sighting_journal.h)
+  /// Sights the marks of an earlier process, oldest first, and rotates at once whenever a
+  /// generation is an eighth more than full. How often it did. Call before there is any other
+  /// thread.
+  std::uint64_t replay(std::span<const std::uint64_t> marks, SteadyTime now) noexcept;
+  /// Ends the current generation now, without pacing. Call before there is any other thread.
+  void rotate_at_once(SteadyTime now) noexcept;
+  /// Marks since the current generation began. Any thread.
+  std::uint64_t marks_in_generation() const noexcept;
+  /// The current generation began then, whenever this process did. Likewise.
+  void set_generation_start(SteadyTime began) noexcept;
+  /// From here on marks are kept for take_marks(). Likewise. Throws std::bad_alloc.
+  void keep_marks() { marks_.keep_marks(); }
+  /// Appends the marks (Fingerprint::high) since the last call; how many were lost, because nobody
+  /// took them in time. One thread. None of them is of a later epoch than epoch() tells afterwards.
+  std::uint64_t take_marks(std::vector<std::uint64_t>& out) { return marks_.drain(out); }
+  /// Changes with each rotation, when it begins. Any thread.
+  std::uint64_t epoch() const noexcept {
+    return state_.load(std::memory_order_acquire) >> kPositionBits;
+  }
+  /// When the current generation began. Any thread.
+  SteadyTime generation_start() const noexcept;
+
+  /// One generation is line_count * kWordsPerHalf words, line by line.
+  std::size_t words_per_generation() const noexcept { return size_.line_count * kWordsPerHalf; }
+  /// Any thread; what is marked meanwhile may be left out.
+  void copy_generation(Generation which, std::span<std::uint64_t> words) const noexcept;
+
+  struct Union {
+    double false_positive_rate = 0;  // of `previous` alone with those bits
+    std::uint64_t new_bits = 0;      // that `previous` did not have
+    bool is_merged = false;
+  };
+  /// Sets the bits of another filter's generation, of the same size and seed, in `previous`: the
+  /// union of two Bloom filters is their OR, only so. Nothing is set if that would bring new bits
+  /// and a rate above `rate_max`. Empty: a sweep is under way, try again. Any thread but
+  /// maintain()'s; a rotation that falls due meanwhile waits.
+  std::optional<Union> merge_into_previous(std::span<const std::uint64_t> words,
+                                           double rate_max) noexcept;
 
  private:
   using Half = std::array<std::atomic<std::uint64_t>, kWordsPerHalf>;
@@ -94,7 +139,8 @@ class TwoGenerationFilter {
   static Missing missing_bits(const Line& line, const FilterAddress& address,
                               unsigned current) noexcept;
 
-  std::uint64_t marks_in_generation() const noexcept;
+  void rotate_if_due(SteadyTime now) noexcept;
+  void clear_half(unsigned half, std::uint64_t first_line, std::uint64_t end_line) noexcept;
   void start_rotation(SteadyTime now) noexcept;
   void sweep(SteadyTime now) noexcept;
 
@@ -107,7 +153,8 @@ class TwoGenerationFilter {
   // its retired half cleared.
   alignas(64) std::atomic<std::uint64_t> state_;
 
-  MarkCounter marks_;
+  MarkRing marks_;
+  std::mutex upkeep_;  // a merge and maintain() exclude each other
 
   // Written by maintain() only, relaxed: status() shows them, nothing is ordered by them.
   alignas(64) std::atomic<std::uint64_t> marks_at_rotation_{0};
@@ -167,7 +214,7 @@ inline Sighting TwoGenerationFilter::sight(const Fingerprint& key) noexcept {
   for (unsigned w = 0; w < kWordsPerHalf; ++w) {
     line.halves[current][w].fetch_or(address.masks[w], std::memory_order_relaxed);
   }
-  marks_.add();
+  marks_.add(key.high);
   return missing.in_previous == 0 ? Sighting::Repeat : Sighting::First;
 }
 

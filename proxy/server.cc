@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "admission/two_generation_filter.h"
 #include "config/address.h"
 #include "config/log.h"
 #include "config/units.h"
@@ -108,10 +109,19 @@ std::string Server::open_cache() {
     return "[admission] expected_keys = " + std::to_string(settings_.admission.expected_keys) +
            " needs more memory than there is";
   }
+  const bool keeps_sightings = on_disk && policy_->filter() != nullptr;
+  CacheSettings of_objects = cache;  // the journal of sightings is a part of [cache] disk
+  if (keeps_sightings) of_objects.disk_bytes -= journal_options().bytes_max;
   auto opened =
-      cache::Cache::open(cache, on_disk ? files_.get() : nullptr, *policy_, *seed_, metrics_);
+      cache::Cache::open(of_objects, on_disk ? files_.get() : nullptr, *policy_, *seed_, metrics_);
   if (!opened) return "cannot use [cache] disk: " + opened.error().message();
   cache_ = std::move(*opened);
+  if (keeps_sightings) {
+    keeper_ =
+        std::make_unique<SightingKeeper>(*files_, journal_options(), *policy_->filter(), clock_,
+                                         metrics_, [this] { return cache_->is_disk_up(); });
+    keeper_->start();
+  }
   sites_ = std::make_unique<const cache::Sites>(settings_, cache_->seed());
   purger_ = std::make_unique<Purger>(*cache_, *sites_, clock_, metrics_);
   log_line(
@@ -120,6 +130,19 @@ std::string Server::open_cache() {
        {"disk", on_disk && !cache_->is_disk_up() ? "not usable" : format_bytes(cache.disk_bytes)},
        {"memory", format_bytes(cache.memory_bytes)}});
   return {};
+}
+
+admission::SightingJournal::Options Server::journal_options() const {
+  constexpr std::uint64_t kShareMax = 16;  // of a small disk, one in so many bytes at most
+  const admission::FilterSize& size = policy_->filter()->size();
+  const std::uint64_t wanted =
+      admission::SightingJournal::bytes_for(size, settings_.admission.window);
+  return {
+      .seed_id = seed_->id(),
+      .size = size,
+      .window = settings_.admission.window,
+      .previous_rate_max = admission::previous_rate_max(settings_.admission.false_positive_rate),
+      .bytes_max = std::min(wanted, settings_.cache.disk_bytes / kShareMax)};
 }
 
 std::string Server::listen() {
@@ -239,6 +262,7 @@ void Server::stop(const std::function<bool()>& hurry) {
   }
   end_workers();
   if (maintenance_) maintenance_->stop();
+  if (keeper_) keeper_->stop();
   if (cache_) cache_->stop();
   if (admin_) admin_->stop();
   log_line(LogLevel::Info, "stopped");

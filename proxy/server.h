@@ -22,6 +22,7 @@
 #include "proxy/front_metrics.h"
 #include "proxy/maintenance.h"
 #include "proxy/purger.h"
+#include "proxy/sighting_keeper.h"
 #include "proxy/worker.h"
 
 namespace secondsight::proxy {
@@ -54,6 +55,7 @@ class Server {
  private:
   std::string find_used_address() const;
   std::string open_cache();
+  admission::SightingJournal::Options journal_options() const;
   std::string listen();
   void register_gauges();
   void end_workers();
@@ -65,6 +67,7 @@ class Server {
   std::unique_ptr<admission::AdmissionPolicy> policy_;
   std::unique_ptr<FileSystem> files_;
   std::unique_ptr<cache::Cache> cache_;
+  std::unique_ptr<SightingKeeper> keeper_;  // null: no disk, or a policy that keeps no sightings
   std::unique_ptr<const cache::Sites> sites_;
   FlightTable flights_;
   ProxyCounters counters_{metrics_};

@@ -155,6 +155,10 @@ std::uint64_t SimFileSystem::draw(std::uint64_t below) const {
 error_code SimFileSystem::begin_operation() const {
   if (!has_process_) return make_error_code(errc::io_error);
   const std::uint64_t operation = operations_++;
+  if (kill_at_ && operation >= *kill_at_) {
+    has_process_ = false;
+    return make_error_code(errc::io_error);
+  }
   if (crash_at_ && operation >= *crash_at_) has_crashed_ = true;
   if (has_crashed_) return make_error_code(errc::io_error);
   const auto failure = failures_.find(operation);
@@ -199,8 +203,14 @@ void SimFileSystem::end_process() {
   has_process_ = false;
 }
 
+void SimFileSystem::kill_at(std::uint64_t operation) {
+  const std::lock_guard lock(mutex_);
+  kill_at_ = operation;
+}
+
 void SimFileSystem::start_process() {
   const std::lock_guard lock(mutex_);
+  kill_at_.reset();
   has_process_ = true;
   ++boot_;
 }

@@ -40,6 +40,9 @@ class SimFileSystem final : public FileSystem {
   /// The process is killed: all its calls fail and do nothing until start_process(), which finds
   /// what it wrote, synced or not.
   void end_process();
+  /// That operation (counted from 0) and all later ones are not done any more: the process was
+  /// killed before it.
+  void kill_at(std::uint64_t operation);
   void start_process();
   /// That operation (counted from 0) fails with `error`.
   void fail_operation(std::uint64_t operation, boost::system::errc::errc_t error);
@@ -92,7 +95,8 @@ class SimFileSystem final : public FileSystem {
   mutable std::uint64_t operations_ = 0;
   mutable std::uint64_t failed_operations_ = 0;
   mutable bool has_crashed_ = false;
-  bool has_process_ = true;
+  mutable bool has_process_ = true;
+  std::optional<std::uint64_t> kill_at_;
   std::optional<std::uint64_t> crash_at_;
   std::map<std::uint64_t, boost::system::errc::errc_t> failures_;
   std::set<std::uint64_t> astray_;

@@ -1,0 +1,174 @@
+#include "proxy/sighting_keeper.h"
+
+#include <string>
+#include <utility>
+
+#include "config/log.h"
+#include "config/units.h"
+
+namespace secondsight::proxy {
+namespace {
+
+constexpr std::chrono::milliseconds kTakePause{50};
+// Half of what a kill may cost, so that a thread that wakes late keeps the promise, too.
+constexpr std::chrono::milliseconds kWritePause{500};
+constexpr std::chrono::seconds kSyncPause{10};
+/// Marks that wait for a disk in trouble: 2 MiB.
+constexpr std::size_t kWaitingMax = std::size_t{1} << 18U;
+
+using Restored = admission::SightingJournal::Restored;
+
+}  // namespace
+
+SightingKeeper::SightingKeeper(FileSystem& files,
+                               const admission::SightingJournal::Options& options,
+                               admission::TwoGenerationFilter& filter, const Clock& clock,
+                               Metrics& metrics, std::function<bool()> is_usable)
+    : filter_(filter),
+      clock_(clock),
+      is_usable_(std::move(is_usable)),
+      journal_(files, options),
+      written_(metrics.counter("secondsight_written_bytes_total",
+                               "Bytes handed to the disk cache's file system, by cause.",
+                               {{"cause", "journal"}})),
+      lost_(metrics.counter("secondsight_sightings_lost_total",
+                            "First sightings that a restart will not remember, as they did not "
+                            "reach the journal.")),
+      restored_(metrics.counter("secondsight_sightings_restored_total",
+                                "Sightings of an earlier process that the filter was given.")) {}
+
+SightingKeeper::~SightingKeeper() {
+  stop();
+}
+
+void SightingKeeper::start() {
+  if (is_usable_()) {
+    const auto restored = journal_.restore(filter_, clock_.wall(), clock_.steady());
+    if (restored) {
+      is_restored_ = true;
+      tell(*restored);
+    } else {
+      check(restored.error());
+    }
+  }
+  filter_.keep_marks();  // not before: what was restored is in the journal
+  epoch_ = filter_.epoch();
+  batch_.reserve(kWaitingMax);
+  thread_ = std::thread([this] { run(); });
+}
+
+void SightingKeeper::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void SightingKeeper::post(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  wake_.notify_one();
+}
+
+void SightingKeeper::run() {
+  write_due_ = clock_.steady() + kWritePause;
+  sync_due_ = clock_.steady() + kSyncPause;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait_for(lock, kTakePause, [this] { return stopping_ || !tasks_.empty(); });
+    const bool is_last = stopping_;
+    std::vector<Task> tasks = std::exchange(tasks_, {});
+    lock.unlock();
+    for (const Task& task : tasks) task(journal_);
+    const SteadyTime now = clock_.steady();
+    if (is_last) write_due_ = sync_due_ = now;
+    tick(now);
+    if (is_last) return;
+    lock.lock();
+  }
+}
+
+void SightingKeeper::tick(SteadyTime now) {
+  if (!is_restored_ && is_usable_()) restore_late();
+  const std::size_t before = batch_.size();
+  take_marks();
+  if (filter_.epoch() != epoch_) follow_rotation(before);
+  if (now >= write_due_) {
+    write_due_ = now + kWritePause;
+    write();
+  }
+  if (now >= sync_due_ && is_usable_()) {
+    sync_due_ = now + kSyncPause;
+    check(journal_.sync());
+  }
+}
+
+/// The directory came after the start.
+void SightingKeeper::restore_late() {
+  const auto restored = journal_.restore_late(filter_, clock_.wall());
+  if (!restored) {
+    if (restored.error() != boost::system::errc::device_or_resource_busy) check(restored.error());
+    return;
+  }
+  is_restored_ = true;
+  tell(*restored);
+}
+
+void SightingKeeper::take_marks() {
+  lost_.add(filter_.take_marks(batch_));
+  if (batch_.size() <= kWaitingMax) return;
+  const std::size_t excess = batch_.size() - kWaitingMax;
+  lost_.add(excess);
+  batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(excess));
+}
+
+/// No mark goes to an older generation's file than the filter put it in. The other way round costs
+/// nothing: the last marks before a rotation may be remembered a little longer.
+void SightingKeeper::follow_rotation(std::size_t before) {
+  epoch_ = filter_.epoch();
+  if (!is_restored_ || !is_usable_()) return;
+  const auto of_before = std::span(batch_).first(std::min(before, batch_.size()));
+  if (check(journal_.append(of_before, clock_.wall())))
+    batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(of_before.size()));
+  check(journal_.rotate(clock_.wall()));
+}
+
+void SightingKeeper::write() {
+  if (batch_.empty() || !is_restored_ || !is_usable_()) return;
+  if (check(journal_.append(batch_, clock_.wall()))) batch_.clear();
+  written_.add(journal_.written_bytes() - std::exchange(counted_bytes_, journal_.written_bytes()));
+}
+
+bool SightingKeeper::check(const Result<>& done) {
+  if (done.has_error() && !has_failed_) {
+    log_line(LogLevel::Warning, "cannot keep sightings for a restart",
+             {{"error", done.error().message()}});
+  } else if (!done.has_error() && has_failed_) {
+    log_line(LogLevel::Info, "sightings are kept for a restart again");
+  }
+  has_failed_ = done.has_error();
+  return !done.has_error();
+}
+
+void SightingKeeper::tell(const Restored& restored) {
+  restored_.add(restored.marks);
+  for (const std::string& file : restored.skipped)
+    log_line(LogLevel::Warning, "sightings skipped", {{"file", file}});
+  if (restored.damaged_bytes > 0) {
+    log_line(LogLevel::Warning, "damaged sightings skipped",
+             {{"bytes", std::to_string(restored.damaged_bytes)}});
+  }
+  if (restored.marks == 0 && !restored.has_bits) return;
+  const std::string age =
+      restored.last_mark_age ? format_duration(*restored.last_mark_age) : "unknown";
+  log_line(LogLevel::Info, "sightings restored",
+           {{"marks", std::to_string(restored.marks)},
+            {"latest", age},
+            {"imported", restored.has_bits ? "yes" : "no"}});
+}
+
+}  // namespace secondsight::proxy

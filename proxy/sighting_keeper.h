@@ -1,0 +1,76 @@
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "admission/sighting_journal.h"
+#include "admission/two_generation_filter.h"
+#include "config/clock.h"
+#include "config/file_system.h"
+#include "config/metrics.h"
+
+namespace secondsight::proxy {
+
+/// The one thread between the filter and the journal of sightings: takes the marks twenty times a
+/// second, hands them to the journal twice a second, syncs it every ten seconds. No request waits
+/// for it, and no error of the disk goes further: what cannot be written waits, up to a bound, and
+/// is then lost to the journal, not to the filter.
+class SightingKeeper {
+ public:
+  /// `is_usable`: whether the directory behind `files` is there and ours. All outlive the keeper.
+  SightingKeeper(FileSystem& files, const admission::SightingJournal::Options& options,
+                 admission::TwoGenerationFilter& filter, const Clock& clock, Metrics& metrics,
+                 std::function<bool()> is_usable);
+  ~SightingKeeper();
+
+  /// Gives the filter back what it knew, if the directory can be used (later otherwise), and starts
+  /// the thread. Call before any thread sights. Throws std::bad_alloc.
+  void start();
+  /// Hands over the last marks, syncs, ends the thread.
+  void stop();
+
+  /// Runs on the keeper's thread. Not after stop().
+  using Task = std::function<void(admission::SightingJournal&)>;
+  void post(Task task);
+
+  /// First sightings that did not reach the journal so far. Any thread.
+  std::uint64_t lost() const noexcept { return lost_.value(); }
+
+ private:
+  void run();
+  void tick(SteadyTime now);
+  void restore_late();
+  void take_marks();
+  void follow_rotation(std::size_t before);
+  void write();
+  void tell(const admission::SightingJournal::Restored& restored);
+  /// Whether it went well; the first failure after a success is logged, and the next success.
+  bool check(const Result<>& done);
+
+  admission::TwoGenerationFilter& filter_;
+  const Clock& clock_;
+  const std::function<bool()> is_usable_;
+  admission::SightingJournal journal_;
+  bool is_restored_ = false;
+  bool has_failed_ = false;
+  std::uint64_t epoch_ = 0;  // of the filter, when the journal's file began
+  std::vector<std::uint64_t> batch_;
+  std::uint64_t counted_bytes_ = 0;  // of the journal, in written_
+  SteadyTime write_due_{};
+  SteadyTime sync_due_{};
+  Counter& written_;
+  Counter& lost_;
+  Counter& restored_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;    // guarded by mutex_
+  std::vector<Task> tasks_;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace secondsight::proxy

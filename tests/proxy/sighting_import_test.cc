@@ -135,6 +135,8 @@ TEST_F(SightingImportTest, GoesOnWhenASweepIsOver) {
   SnapshotImport import = import_snapshot(snapshot, mine, kSeedId, rate_max());
   EXPECT_TRUE(import.is_busy);
   EXPECT_EQ(import.merged, 0U);
+  SimFileSystem nothing(1);
+  EXPECT_TRUE(import_offered(nothing, mine, kSeedId, rate_max(), import).is_busy);
   for (auto now = kStart + 2h; mine.sweeping(); now += 1s) mine.maintain(now);
 
   // One that had its first generation merged when a sweep came between.

@@ -14,6 +14,7 @@ constexpr double kWordBits = 64;
 constexpr double kLowestRate = 1e-5;   // below it each tenfold costs another 60 % of memory or more
 constexpr double kHighestRate = 0.25;  // above it every fourth stranger is written at once
 constexpr double kMostKeysPerLine = 600;  // exp(-600) is still a normal double
+constexpr double kLeapShare = 1.0 / 64;   // of a generation's keys, marked while a sweep clears
 constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 40;
 
 // The two probes of a stranger in one word are the same bit with chance 1/64. Both generations are
@@ -128,6 +129,27 @@ FilterSize size_filter(std::uint64_t expected_keys, double rate) noexcept {
   const double lines = std::ceil(planned / keys_per_line_for(rate));
   const std::uint64_t granules = (static_cast<std::uint64_t>(lines) + kGranule - 1) / kGranule;
   return {granules * kGranule, expected_keys};
+}
+
+std::uint64_t keys_that_fit(std::uint64_t line_count, double rate) noexcept {
+  CHECK(rate >= kLowestRate && rate <= kHighestRate);
+  const double planned = static_cast<double>(line_count) * keys_per_line_for(rate);
+  return static_cast<std::uint64_t>(planned / (1 + kSizingReserve));
+}
+
+OverloadRates overload_rates(const FilterSize& size, double traffic,
+                             double calls_per_window) noexcept {
+  CHECK(traffic > 0 && calls_per_window > 0);
+  const double planned = size.keys_per_line();
+  OverloadRates rates;
+  rates.by_age_alone = window_rates(planned * traffic);
+  rates.bound = rates.by_age_alone;
+  if (traffic > 1) {
+    rates.generation_share = 1 / traffic;
+    const double late = 2 * traffic / calls_per_window;
+    rates.bound = window_rates(planned * (1 + kLeapShare + late));
+  }
+  return rates;
 }
 
 std::optional<std::string> explain_bad_size(std::uint64_t expected_keys, double rate,

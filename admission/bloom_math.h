@@ -62,6 +62,22 @@ struct FilterSize {
 /// accepts.
 FilterSize size_filter(std::uint64_t expected_keys, double rate) noexcept;
 
+/// How many keys per generation `line_count` lines hold at `rate`: the largest `expected_keys` that
+/// size_filter() would give no more lines. Whole huge pages leave small filters much to spare.
+std::uint64_t keys_that_fit(std::uint64_t line_count, double rate) noexcept;
+
+/// What `traffic` times the planned keys do to a filter. Above 1 its generations end by fill.
+struct OverloadRates {
+  double generation_share = 1;  // of the window, that a generation lasts
+  WindowRates bound;            // what the rates stay within
+  WindowRates by_age_alone;     // what the same lines would reach without rotation by fill
+};
+/// `calls_per_window`: of maintain(). A generation by fill takes the marks between two calls more
+/// than planned, twice if a sweep's end binds, and once a 64th when the load leaps
+/// (two_generation_filter.cc); the bound has room for both. `traffic` above 0.
+OverloadRates overload_rates(const FilterSize& size, double traffic,
+                             double calls_per_window) noexcept;
+
 /// Why no sensible filter has this size, and what would be right; empty when all is well.
 /// `memory_limit_bytes`: what the filter may take, for instance the machine's memory.
 std::optional<std::string> explain_bad_size(std::uint64_t expected_keys, double rate,

@@ -122,6 +122,13 @@ Result<> write_snapshot(File& file, const TwoGenerationFilter& filter, SnapshotO
   return file.sync();
 }
 
+bool is_snapshot(const File& file) {
+  std::array<std::byte, kMagic.size()> front{};
+  const auto got = file.read_at(0, front, ReadMode::Blocking);
+  return got && *got == front.size() &&
+         std::memcmp(front.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
 Result<Snapshot::Header> read_snapshot_header(const File& file) {
   HeaderBytes bytes{};
   const auto got = file.read_at(0, bytes, ReadMode::Blocking);

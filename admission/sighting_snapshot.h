@@ -44,6 +44,8 @@ enum class SnapshotOf : std::uint8_t { Both, Previous };
 Result<> write_snapshot(File& file, const TwoGenerationFilter& filter, SnapshotOf which,
                         std::uint64_t seed_id, WallTime now);
 
+/// Whether a file says that it is one, of whatever version and however damaged.
+bool is_snapshot(const File& file);
 /// Errors: bad_message (damaged header, or no snapshot at all), protocol_not_supported (a newer
 /// version), I/O.
 Result<Snapshot::Header> read_snapshot_header(const File& file);

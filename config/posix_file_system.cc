@@ -283,4 +283,20 @@ Result<> PosixFileSystem::sync_directory() {
   return {};
 }
 
+Result<std::unique_ptr<File>> create_file(const std::filesystem::path& path) {
+  SystemCalls& calls = SystemCalls::of_kernel();
+  auto descriptor = open_at(calls, AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL);
+  if (!descriptor) return descriptor.error();
+  return std::unique_ptr<File>(std::make_unique<PosixFile>(*descriptor, calls));
+}
+
+Result<std::unique_ptr<File>> open_file(const std::filesystem::path& path) {
+  std::error_code ignored;  // what cannot be told, opening tells
+  if (std::filesystem::is_directory(path, ignored)) return make_error_code(errc::is_a_directory);
+  SystemCalls& calls = SystemCalls::of_kernel();
+  auto descriptor = open_at(calls, AT_FDCWD, path.c_str(), O_RDONLY);
+  if (!descriptor) return descriptor.error();
+  return std::unique_ptr<File>(std::make_unique<PosixFile>(*descriptor, calls));
+}
+
 }  // namespace secondsight

@@ -54,4 +54,9 @@ class PosixFileSystem final : public FileSystem {
   std::shared_ptr<const Held> held_;
 };
 
+/// One file outside of any such directory, made with mode 0600. Errors: file_exists, I/O.
+Result<std::unique_ptr<File>> create_file(const std::filesystem::path& path);
+/// One to read. Errors: I/O, is_a_directory.
+Result<std::unique_ptr<File>> open_file(const std::filesystem::path& path);
+
 }  // namespace secondsight

@@ -59,13 +59,14 @@ class ReadOnlyFile final : public File {
 }  // namespace
 
 Result<std::unique_ptr<ReadOnlyDirectory>> ReadOnlyDirectory::open_directory(
-    const fs::path& directory) {
+    const fs::path& directory, Locking locking) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) {
     if (error) return error_code(error.value(), boost::system::generic_category());
     return make_error_code(errc::not_a_directory);
   }
   std::unique_ptr<ReadOnlyDirectory> files(new ReadOnlyDirectory(directory));
+  if (locking == Locking::None) return files;
   files->lock_ = ::open((directory / kLockName).c_str(), O_RDONLY | O_CLOEXEC);
   if (files->lock_ < 0 && errno != ENOENT) return last_error();
   if (files->lock_ < 0) return files;

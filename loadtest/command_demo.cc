@@ -5,6 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/program_options.hpp>
 
+#include "admission/filter_report.h"
 #include "loadtest/commands.h"
 #include "loadtest/fresh_proxy.h"
 #include "loadtest/progress.h"
@@ -84,6 +85,11 @@ int command_demo(const std::vector<std::string>& arguments) {
   }
 
   const NamedPlan workload = load_plan(options.workload);
+  FreshProxyOptions sizes;
+  size_for(workload.plan, sizes);
+  AdmissionSettings filter;
+  filter.expected_keys = sizes.expected_keys;
+  std::cout << "filter: " << admission::summarise_filter(filter) << '\n';
   std::vector<RunReport> runs;
   for (const char* const policy : {"always", "second-sighting"}) {
     runs.push_back(run_policy(policy, workload.plan, options));

@@ -13,6 +13,8 @@
 #include <boost/json/serialize.hpp>
 #include <boost/program_options.hpp>
 
+#include "admission/bloom_math.h"
+#include "admission/filter_report.h"
 #include "config/units.h"
 #include "loadtest/baseline.h"
 #include "loadtest/commands.h"
@@ -25,6 +27,8 @@ namespace secondsight::loadtest {
 namespace {
 
 namespace po = boost::program_options;
+
+constexpr std::uint64_t kAnyBytes = ~std::uint64_t{0};  // the simulator finds out by allocating
 
 struct Options {
   std::vector<std::string> traces;
@@ -124,6 +128,14 @@ AdmissionSettings read_admission(const Options& options, const Plan& plan) {
   return admission;
 }
 
+void print_filter(const AdmissionSettings& settings) {
+  if (settings.policy != PolicyName::SecondSighting) return;
+  if (const auto fault = admission::explain_bad_size(settings.expected_keys,
+                                                     settings.false_positive_rate, kAnyBytes))
+    throw std::invalid_argument(*fault);
+  std::cout << admission::describe_filter(settings, "filter: ");
+}
+
 std::uint64_t read_max_object(const Options& options) {
   const auto bytes = parse_bytes(options.max_object);
   if (!bytes) throw UsageError("--max-object: '" + options.max_object + "' is no number of bytes");
@@ -197,6 +209,8 @@ std::vector<Comparison> simulate_trace(const std::string& trace, const Options& 
   std::vector<std::uint64_t> memories{0};
   if (!disk.empty()) disks = read_sizes("disk", disk, workload.plan);
   if (!memory.empty()) memories = read_sizes("memory", memory, workload.plan);
+
+  print_filter(read_admission(options, workload.plan));
 
   std::vector<Comparison> all;
   const auto add = [&](Medium medium, const std::vector<SimulatedCacheSizes>& sizes) {

@@ -10,6 +10,7 @@ int command_workload(const std::vector<std::string>& arguments);
 int command_origin(const std::vector<std::string>& arguments);
 int command_replay(const std::vector<std::string>& arguments);
 int command_demo(const std::vector<std::string>& arguments);
+int command_filter(const std::vector<std::string>& arguments);
 int command_simulate(const std::vector<std::string>& arguments);
 
 }  // namespace secondsight::loadtest

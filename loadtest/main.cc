@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"demo", command_demo, "replay one workload against two policies, side by side"},
     {"replay", command_replay, "drive one proxy and measure it"},
     {"origin", command_origin, "serve verifiable objects of any size"},
+    {"filter", command_filter, "tell what an admission filter costs and does, without running one"},
     {"simulate", command_simulate, "replay traces offline through the cache alone, beside LRU"},
     {"workload", command_workload, "describe, fit or write out a workload"},
 };

@@ -1,6 +1,9 @@
 #include "proxy/admin.h"
 
 #include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -9,6 +12,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -35,9 +39,10 @@ constexpr unsigned kPurgesMax = 128;
 constexpr std::uint32_t kHeaderBytesMax = 8192;
 constexpr std::uint64_t kBodyBytesMax = 64U << 10;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-constexpr std::size_t kDroppedBytesMax = 1U << 20;   // of a body that is too large
-constexpr std::chrono::seconds kTimeout = 10s;       // for one request, and for its answer
-constexpr std::chrono::milliseconds kPause = 100ms;  // after a failed accept
+constexpr std::size_t kDroppedBytesMax = 1U << 20;    // of a body that is too large
+constexpr std::chrono::seconds kTimeout = 10s;        // for one request, and for its answer
+constexpr std::chrono::milliseconds kPause = 100ms;   // after a failed accept
+constexpr std::chrono::seconds kImportTimeout = 60s;  // a snapshot is read and kept on a slow disk
 
 using Answer = http::response<http::string_body>;
 
@@ -68,17 +73,37 @@ boost::json::object to_json(const Explanation& explanation) {
   return {{"facts", explanation.facts}, {"words", std::move(words)}};
 }
 
+/// Whether the event loop of those who wait is still there.
+struct Gate {
+  std::mutex mutex;
+  bool is_open = true;  // guarded by it
+};
+
+/// One who waits for an import. Lives and dies with the event loop.
+struct ImportWait {
+  explicit ImportWait(net::io_context& context) : io(context), timer(context, kImportTimeout) {}
+  net::io_context& io;
+  net::steady_timer timer;               // cancelled by the outcome
+  std::optional<SnapshotImport> result;  // admin thread
+};
+
 }  // namespace
 
 struct Admin::Impl {
-  Impl(const Metrics& m, std::function<bool()> d, Explain e, Purge p)
-      : metrics(m), is_draining(std::move(d)), explain(std::move(e)), purge(std::move(p)) {}
+  Impl(const Metrics& m, std::function<bool()> d, Explain e, Purge p, ImportSightings i)
+      : metrics(m),
+        is_draining(std::move(d)),
+        explain(std::move(e)),
+        purge(std::move(p)),
+        import_sightings(std::move(i)) {}
 
   Answer answer(http::verb method, std::string_view target, std::string_view body) const {
     if (target == "/explain") {
       return method == http::verb::post ? answer_explain(body) : refuse_method("POST");
     }
-    if (target == "/purge") return refuse_method("POST");  // POST has been answered
+    // POST has been answered.
+    if (target == "/purge" || (target == "/sightings/import" && import_sightings))
+      return refuse_method("POST");
     const bool is_health = target == "/healthz";
     if (!is_health && target != "/metrics")
       return make_answer(http::status::not_found, "not found\n");
@@ -112,6 +137,42 @@ struct Admin::Impl {
         make_answer(http::int_to_status(static_cast<unsigned>(purged.status)), purged.json + "\n");
     answer.set(http::field::content_type, "application/json");
     co_return answer;
+  }
+
+  net::awaitable<Answer> answer_import(const http::request<http::string_body>& request) {
+    if (!import_sightings) co_return make_answer(http::status::not_found, "not found\n");
+    if (request.find(http::field::origin) != request.end())
+      co_return answer_outcome(http::status::forbidden, refuse_import("not from a web page"));
+    if (is_importing) {
+      co_return answer_outcome(http::status::service_unavailable,
+                               refuse_import("another import is under way; try again"));
+    }
+    is_importing = true;
+    const auto wait = std::make_shared<ImportWait>(io);
+    import_sightings([weak = std::weak_ptr(wait), gate = gate](SnapshotImport outcome) {
+      const std::lock_guard lock(gate->mutex);
+      const auto waiting = gate->is_open ? weak.lock() : nullptr;
+      if (!waiting) return;  // gone, and with it perhaps the event loop
+      net::post(waiting->io, [waiting, outcome = std::move(outcome)]() mutable {
+        waiting->result = std::move(outcome);
+        waiting->timer.cancel();
+      });
+    });
+    while (!wait->result && wait->timer.expiry() > std::chrono::steady_clock::now())
+      (void)co_await wait->timer.async_wait(use_result);
+    is_importing = false;
+    if (!wait->result) {
+      co_return answer_outcome(http::status::service_unavailable,
+                               refuse_import("the proxy has not taken it up in a minute"));
+    }
+    const bool is_refused = wait->result->merged == 0;
+    co_return answer_outcome(is_refused ? http::status::conflict : http::status::ok, *wait->result);
+  }
+
+  static Answer answer_outcome(http::status status, const SnapshotImport& outcome) {
+    Answer answer = make_answer(status, proxy::to_json(outcome) + "\n");
+    answer.set(http::field::content_type, "application/json");
+    return answer;
   }
 
   /// What is still coming of a body that is too large: closing before would reset the connection,
@@ -155,6 +216,8 @@ struct Admin::Impl {
             make_json(http::status::payload_too_large, {{"error", "a body of more than 64 KiB"}});
       } else if (request.target() == "/purge" && request.method() == http::verb::post) {
         page = co_await answer_purge(request);
+      } else if (request.target() == "/sightings/import" && request.method() == http::verb::post) {
+        page = co_await answer_import(request);
       } else {
         page = answer(request.method(), std::string_view(request.target()), request.body());
       }
@@ -190,17 +253,20 @@ struct Admin::Impl {
   const std::function<bool()> is_draining;
   const Explain explain;
   const Purge purge;
+  const ImportSightings import_sightings;
+  const std::shared_ptr<Gate> gate = std::make_shared<Gate>();  // with who imports
   net::io_context io{1};
   tcp::acceptor acceptor{io};
   unsigned connections = 0;  // admin thread only, as the next
   unsigned purges = 0;       // that wait for the disk
+  bool is_importing = false;
   std::thread thread;
 };
 
 Admin::Admin(const Metrics& metrics, std::function<bool()> is_draining, Explain explain,
-             Purge purge)
+             Purge purge, ImportSightings import_sightings)
     : impl_(std::make_unique<Impl>(metrics, std::move(is_draining), std::move(explain),
-                                   std::move(purge))) {}
+                                   std::move(purge), std::move(import_sightings))) {}
 
 Admin::~Admin() {
   stop();
@@ -225,6 +291,8 @@ Result<tcp::endpoint> Admin::start(const ListenAddress& address) {
 void Admin::stop() {
   impl_->io.stop();
   if (impl_->thread.joinable()) impl_->thread.join();
+  const std::lock_guard lock(impl_->gate->mutex);
+  impl_->gate->is_open = false;
 }
 
 }  // namespace secondsight::proxy

@@ -11,6 +11,7 @@
 #include "proxy/asio.h"
 #include "proxy/explainer.h"
 #include "proxy/purger.h"
+#include "proxy/sighting_import.h"
 
 namespace secondsight::proxy {
 
@@ -21,6 +22,9 @@ namespace secondsight::proxy {
 ///                  {"facts": {...}, "words": [["label", "text"], ...]}; 400 {"error": "..."}
 ///   POST /purge    JSON that says what to purge (docs/purge.md); answered once that is durable.
 ///                  Not for web pages: what has an Origin is refused with 403
+///   POST /sightings/import   merges the snapshot that lies in the cache directory, as JSON
+///                  (sighting_import.h): 200, or 409 where nothing of it was taken. One at a time.
+///                  Likewise not for web pages; 404 where sightings are not kept
 /// At most 64 connections, each read and written within ten seconds; bodies of at most 64 KiB.
 class Admin {
  public:
@@ -28,8 +32,11 @@ class Admin {
   /// Resumes on that event loop.
   using Purge =
       std::function<net::awaitable<Purger::Answer>(net::io_context& io, std::string_view json)>;
+  /// Calls what it is given once, from any thread, however late, or drops it.
+  using ImportSightings = std::function<void(std::function<void(SnapshotImport)> done)>;
   /// All are asked on the admin thread. `metrics` must outlive this.
-  Admin(const Metrics& metrics, std::function<bool()> is_draining, Explain explain, Purge purge);
+  Admin(const Metrics& metrics, std::function<bool()> is_draining, Explain explain, Purge purge,
+        ImportSightings import_sightings = {});
   /// Stops.
   ~Admin();
   Admin(const Admin&) = delete;

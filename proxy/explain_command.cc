@@ -1,7 +1,6 @@
 #include "proxy/explain_command.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -9,7 +8,6 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/program_options.hpp>
-#include <curl/curl.h>
 
 #include "cache/policy/fields.h"
 #include "cache/policy/list.h"
@@ -26,9 +24,7 @@ namespace policy = cache::policy;
 
 constexpr int kCannotAsk = 1;
 constexpr int kBadUsage = 2;
-constexpr long kConnectTimeoutMs = 5'000;
-constexpr long kTimeoutMs = 20'000;  // an explanation may read from a slow disk
-constexpr std::size_t kAnswerBytesMax = 1U << 20;
+constexpr std::chrono::seconds kPatience{20};       // an explanation may read from a slow disk
 constexpr std::uint64_t kHeadBytesMax = 64U << 10;  // as the admin listener takes
 constexpr unsigned kFieldsMax = 1'000;
 constexpr std::size_t kLabelWidth = 13;
@@ -71,63 +67,14 @@ std::optional<std::pair<std::string, std::string>> split_url(std::string_view ur
   return std::pair{std::move(host), (has_path ? "" : "/") + std::string(url)};
 }
 
-struct Answer {
-  long status = 0;
-  std::string body;
-  std::string failure;  // why there is none
-};
-
-std::size_t take(char* bytes, std::size_t, std::size_t count, void* to) {
-  auto& body = *static_cast<std::string*>(to);
-  if (body.size() + count > kAnswerBytesMax) return 0;
-  body.append(bytes, count);
-  return count;
-}
-
-Answer post(const ListenAddress& address, const std::string& head) {
-  const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(),
-                                                                 curl_easy_cleanup);
-  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> fields(
-      curl_slist_append(nullptr, "Content-Type: message/http"), curl_slist_free_all);
-  Answer answer;
-  if (!curl || !fields) {
-    answer.failure = "out of memory";
-    return answer;
-  }
-  const std::string url = "http://" + to_string(address) + "/explain";
-  curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_NOPROXY, "*");
-  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http");
-  curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
-  curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, kTimeoutMs);
-  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, fields.get());
-  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, head.data());
-  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(head.size()));
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, take);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &answer.body);
-  if (const CURLcode code = curl_easy_perform(curl.get()); code != CURLE_OK)
-    answer.failure = curl_easy_strerror(code);
-  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &answer.status);
-  return answer;
-}
-
 /// Where the proxy's admin listener is.
-std::variant<ListenAddress, BadUsage> find_admin(const options::variables_map& given) {
-  if (given.count("admin") > 0) {
-    const auto& text = given["admin"].as<std::string>();
-    const auto address = parse_listen_address(text);
-    if (address && address->port != 0) return *address;
-    return BadUsage{"--admin " + text + " is no address such as 127.0.0.1:9180"};
-  }
+std::variant<ListenAddress, BadUsage> admin_of(const options::variables_map& given) {
+  if (given.count("admin") > 0) return find_admin(given["admin"].as<std::string>(), {});
   if (given.count("config") == 0) return AdminSettings{}.listen;
   const auto read = load_settings(given["config"].as<std::string>());
   if (const auto* faults = std::get_if<std::vector<Fault>>(&read))
     return BadUsage{to_string(faults->front())};
-  const AdminSettings& admin = std::get<Settings>(read).admin;
-  if (!admin.enabled) return BadUsage{"[admin] listen = \"\": that proxy has no admin listener"};
-  if (admin.listen.port != 0) return admin.listen;
-  return BadUsage{"[admin] listen leaves the port to the kernel: say which with --admin"};
+  return find_admin(std::nullopt, std::get<Settings>(read).admin);
 }
 
 /// What an explanation is printed as: its facts, or a line for each of its words; empty: it is
@@ -237,11 +184,12 @@ int run_explain(int count, const char* const* arguments, std::ostream& out, std:
   const auto head =
       make_request_head(given["method"].as<std::string>(), given["url"].as<std::string>(), fields);
   if (const auto* bad = std::get_if<BadUsage>(&head)) return refuse(bad->reason);
-  const auto found = find_admin(given);
+  const auto found = admin_of(given);
   if (const auto* bad = std::get_if<BadUsage>(&found)) return refuse(bad->reason);
 
   const auto& address = std::get<ListenAddress>(found);
-  const Answer answer = post(address, std::get<std::string>(head));
+  const AdminAnswer answer =
+      post_to_admin(address, "/explain", "message/http", std::get<std::string>(head), kPatience);
   const auto fail = [&](const std::string& reason) {
     error << "secondsight: cannot ask the proxy at " << to_string(address) << ": " << reason
           << '\n';

@@ -5,12 +5,9 @@
 #include <variant>
 #include <vector>
 
-namespace secondsight::proxy {
+#include "proxy/admin_client.h"
 
-/// What an operator's words cannot be read as, for people.
-struct BadUsage {
-  std::string reason;
-};
+namespace secondsight::proxy {
 
 /// The request head that `url` ("http://host/path", or a path where the fields name a Host) and
 /// `fields` ("Name: value") stand for. Only what the proxy itself would take.

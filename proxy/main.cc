@@ -15,6 +15,7 @@
 #include "proxy/explain_command.h"
 #include "proxy/server.h"
 #include "proxy/settings_report.h"
+#include "proxy/sightings_command.h"
 #include "proxy/verify_command.h"
 
 namespace {
@@ -84,11 +85,15 @@ int main(int argc, char** argv) {
     return proxy::run_explain(argc - 1, argv + 1, std::cout, std::cerr);
   if (argc > 1 && std::string_view(argv[1]) == "verify")
     return proxy::run_verify(argc - 1, argv + 1, std::cout, std::cerr);
+  if (argc > 1 && std::string_view(argv[1]) == "sightings")
+    return proxy::run_sightings(argc - 1, argv + 1, std::cout, std::cerr);
   options::options_description known(
       "usage: secondsight --config FILE\n"
       "       secondsight --check --config FILE\n"
       "       secondsight explain URL [-H 'Name: value' ...]   (explain --help says more)\n"
-      "       secondsight verify --config FILE [--json]        (verify --help says more)\n\n"
+      "       secondsight verify --config FILE [--json]        (verify --help says more)\n"
+      "       secondsight sightings export|import --config FILE ...\n"
+      "                                                        (sightings --help says more)\n\n"
       "An HTTP caching reverse proxy that writes an object to disk when it sees it the second "
       "time.\n\n"
       "options");

@@ -1,45 +1,29 @@
 #include "proxy/settings_report.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <string>
-#include <unistd.h>
 
 #include "admission/bloom_math.h"
+#include "admission/filter_report.h"
 #include "cache/log/object_log.h"
 #include "config/units.h"
+#include "proxy/machine_memory.h"
 
 namespace secondsight::proxy {
 namespace {
-
-/// The filter's own bound (admission_policy.h).
-constexpr std::chrono::hours kWindowMax{24 * 365 * 10};
-
-std::string percent(double share) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f %%", share * 100);
-  return text.data();
-}
 
 std::string address(const ListenAddress& at) {
   const std::string host = at.host.find(':') == std::string::npos ? at.host : "[" + at.host + "]";
   return host + ":" + std::to_string(at.port);
 }
 
-void describe_filter(const AdmissionSettings& admission, std::string& out) {
-  const auto size = admission::size_filter(admission.expected_keys, admission.false_positive_rate);
-  const auto rates = admission::window_rates(size.keys_per_line());
-  const std::string window = format_duration(admission.window);
-  out += "filter     " + format_bytes(size.memory_bytes()) + " for " +
-         std::to_string(admission.expected_keys) + " keys in each of two generations\n";
-  out += "           false repeats: " + percent(rates.average) + " on average over the window, " +
-         percent(rates.worst) + " at its end\n";
-  out += "           a generation ends after " + window + " or " +
-         std::to_string(admission.expected_keys) +
-         " distinct keys, whichever comes first:\n"
-         "           with 2 times the planned keys it lasts half as long, with 10 times a tenth; "
-         "the rate stays\n";
+void describe_filter(const Settings& settings, std::string& out) {
+  out += admission::describe_filter(settings.admission, "filter     ");
+  const admission::FilterSurroundings around{.machine_bytes = machine_memory_bytes(),
+                                             .memory_bytes = settings.cache.memory_bytes,
+                                             .disk_bytes = settings.cache.disk_bytes};
+  for (const std::string& warning : admission::warn_of_filter(settings.admission, around))
+    out += "warning    " + warning + "\n";
 }
 
 std::string scrub_words(const CacheSettings& cache) {
@@ -99,8 +83,7 @@ std::string describe(const Settings& settings) {
   out += "scrub      " + scrub_words(cache) + "\n";
   out += "stale      for a failing origin: " + stale_words(cache.stale_if_error) + "\n";
   out += "policy     " + std::string(to_string(settings.admission.policy)) + "\n";
-  if (settings.admission.policy == PolicyName::SecondSighting)
-    describe_filter(settings.admission, out);
+  if (settings.admission.policy == PolicyName::SecondSighting) describe_filter(settings, out);
   out += "admin      " +
          (settings.admin.enabled ? "http://" + address(settings.admin.listen) : "off") + "\n";
   std::string purgers;
@@ -114,15 +97,11 @@ std::string describe(const Settings& settings) {
 
 std::optional<BadFilterSetting> find_bad_filter_setting(const AdmissionSettings& settings) {
   if (settings.policy != PolicyName::SecondSighting) return std::nullopt;
-  if (settings.window > kWindowMax) {
-    return BadFilterSetting{"admission.window",
-                            "[admission] window is longer than ten years: it is how long a first "
-                            "sighting is remembered, such as \"24h\""};
-  }
-  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
-  const auto page_bytes = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));
+  if (const auto reason = admission::explain_bad_window(settings.window))
+    return BadFilterSetting{"admission.window", "[admission] " + *reason};
+  // The other half is for the memory tier, the index of the disk, and everybody else.
   auto reason = admission::explain_bad_size(settings.expected_keys, settings.false_positive_rate,
-                                            pages * page_bytes / 2);
+                                            machine_memory_bytes() / 2);
   if (!reason) return std::nullopt;
   const bool is_rate = reason->starts_with("false_positive_rate");
   return BadFilterSetting{is_rate ? "admission.false_positive_rate" : "admission.expected_keys",

@@ -107,6 +107,41 @@ TEST(BloomMath, EverySizeKeepsItsRateWithReserveAndNoSmallerOneWould) {
   }
 }
 
+TEST(BloomMath, AsManyKeysFitAsDoNotNeedAnotherHugePage) {
+  for (const double rate : {1e-4, 0.01, 0.1}) {
+    for (const std::uint64_t keys : {1U, 1'000'000U, 50'000'000U}) {
+      const std::uint64_t lines = size_filter(keys, rate).line_count;
+      const std::uint64_t fit = keys_that_fit(lines, rate);
+      EXPECT_GE(fit, keys);
+      EXPECT_EQ(size_filter(fit, rate).line_count, lines) << keys << " keys at " << rate;
+      EXPECT_GT(size_filter(fit + 2, rate).line_count, lines) << keys << " keys at " << rate;
+    }
+  }
+}
+
+// Issue: at twice the planned keys a plain filter would reach 15 %, ours stays within twice its
+// rate.
+TEST(BloomMath, OverloadShortensGenerationsAndKeepsTheRateNearThePlan) {
+  constexpr double kCallsADay = 24 * 3600 * 50;
+  const FilterSize size = size_filter(50'000'000, 0.01);
+  const double planned = window_rates(size.keys_per_line()).average;
+  for (const double traffic : {2.0, 10.0}) {
+    const OverloadRates rates = overload_rates(size, traffic, kCallsADay);
+    EXPECT_DOUBLE_EQ(rates.generation_share, 1 / traffic);
+    EXPECT_GT(rates.bound.average, planned);
+    EXPECT_LE(rates.bound.average, 0.01);
+    EXPECT_LE(rates.bound.worst, 0.02);
+  }
+  EXPECT_NEAR(overload_rates(size, 2, kCallsADay).by_age_alone.average, 0.152, 5e-4);
+  EXPECT_NEAR(overload_rates(size, 10, kCallsADay).by_age_alone.average, 0.998, 5e-4);
+
+  const OverloadRates below = overload_rates(size, 0.5, kCallsADay);
+  EXPECT_DOUBLE_EQ(below.generation_share, 1) << "by age";
+  EXPECT_DOUBLE_EQ(below.bound.average, window_rates(size.keys_per_line() / 2).average);
+  // Few calls in a window: each may be a large share of the planned keys late.
+  EXPECT_GT(overload_rates(size, 10, 100).bound.average, 0.01);
+}
+
 TEST(BloomMath, BadSizesAreExplained) {
   struct Case {
     std::uint64_t keys;

@@ -1,4 +1,5 @@
 // The measured rate of false repeats against the formula.
+#include <array>
 #include <cmath>
 #include <iostream>
 
@@ -16,11 +17,22 @@ using test::Keys;
 
 constexpr SteadyTime kStart{1h};
 constexpr auto kWindow = 1000s;
+// The smallest filter, one that is no power of two, and one that no second-level cache holds, which
+// takes its time and is tried at the planned fill only.
+constexpr std::array<std::uint64_t, 3> kLineCounts{32768, 50'001, 400'003};
+constexpr double kPlanned = 23.6;  // keys per line: 1 % on average over the window
+bool is_tried(std::uint64_t lines, double keys_per_line) {
+  return lines != kLineCounts.back() || keys_per_line == kPlanned;
+}
 
 void mark(TwoGenerationFilter& filter, Keys& keys, double keys_per_line) {
   const auto count = static_cast<std::uint64_t>(
       std::llround(keys_per_line * static_cast<double>(filter.size().line_count)));
-  for (std::uint64_t i = 0; i < count; ++i) filter.sight(keys.next());
+  std::array<Fingerprint, 16> batch;
+  for (std::uint64_t i = 0; i < count; i += batch.size()) {
+    for (Fingerprint& key : batch) filter.prefetch(key = keys.next());
+    for (const Fingerprint& key : batch) filter.sight(key);
+  }
 }
 
 void rotate(TwoGenerationFilter& filter) {
@@ -50,8 +62,9 @@ Measured measure(const TwoGenerationFilter& filter, Keys& strangers, double form
 TEST(FilterRate, OneGenerationIsWithinThreePercentOfTheFormula) {
   RecordProperty("seed", std::to_string(test::test_seed()));
   std::uint64_t stream = 100;
-  for (const std::uint64_t lines : {32768U, 50'001U}) {
-    for (const double keys_per_line : {18.0, 23.6, 32.0, 45.0}) {
+  for (const std::uint64_t lines : kLineCounts) {
+    for (const double keys_per_line : {18.0, kPlanned, 32.0, 45.0}) {
+      if (!is_tried(lines, keys_per_line)) continue;
       TwoGenerationFilter filter({lines, 1'000'000'000}, kWindow, kStart);
       Keys keys(++stream);
       mark(filter, keys, keys_per_line);
@@ -72,8 +85,10 @@ TEST(FilterRate, BothGenerationsAreWithinFivePercentOfTheFormula) {
     double current;
   };
   std::uint64_t stream = 200;
-  for (const std::uint64_t lines : {32768U, 50'001U}) {
-    for (const Case c : {Case{23.6, 0}, Case{23.6, 11.8}, Case{23.6, 23.6}, Case{45, 30}}) {
+  for (const std::uint64_t lines : kLineCounts) {
+    for (const Case c :
+         {Case{kPlanned, 0}, Case{kPlanned, 11.8}, Case{kPlanned, kPlanned}, Case{45, 30}}) {
+      if (!is_tried(lines, c.current)) continue;
       TwoGenerationFilter filter({lines, 1'000'000'000}, kWindow, kStart);
       Keys keys(++stream);
       mark(filter, keys, c.previous);

@@ -72,6 +72,23 @@ TEST(FingerprintGolden, FilterAddressNeverChanges) {
   }
 }
 
+// One number for very many: another way to compute an address (by vector instructions, say) has to
+// give the same.
+TEST(FingerprintGolden, AMillionFilterAddressesNeverChange) {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
+  std::uint64_t hash = 0;
+  std::uint64_t digest = 0;
+  const auto take = [&digest](std::uint64_t value) { digest = (digest ^ value) * kOdd; };
+  for (int i = 0; i < 1'000'000; ++i) {
+    hash += 0xD1B54A32D192ED03U;
+    const FilterAddress address = FilterAddress::of(hash, 2'162'688);
+    take(address.line);
+    for (const std::uint64_t mask : address.masks) take(mask);
+    digest ^= digest >> 29U;
+  }
+  EXPECT_EQ(digest, 0x4612F4475C55D8CAU) << std::hex << digest;
+}
+
 TEST(Fingerprint, AnotherSeedGivesAnotherFingerprintAndId) {
   FingerprintSeed::Bytes bytes{};
   const FingerprintSeed zero(bytes);

@@ -28,6 +28,7 @@ TEST(SimulateCommand, ComparesASmallTraceOnDiskAndInMemory) {
   const Ran ran = run("simulate '" + trace + "' --keys 100% --json '" + json + "'");
   ASSERT_EQ(ran.code, 0) << ran.text;
   EXPECT_THAT(ran.text, HasSubstr("300 requests for 100 objects"));
+  EXPECT_THAT(ran.text, HasSubstr("filter: 2 MiB for 100 keys in each of two generations"));
   EXPECT_THAT(ran.text, HasSubstr("below LRU: "));
 
   const auto report = boost::json::parse(read_text(json)).as_object();

@@ -25,7 +25,7 @@ std::string proxy() {
 
 TEST(Command, HelpOfEachIsOnStandardOutput) {
   EXPECT_EQ(run("--help").code, 0);
-  for (const std::string name : {"demo", "replay", "simulate", "origin", "workload"}) {
+  for (const std::string name : {"demo", "replay", "simulate", "filter", "origin", "workload"}) {
     const Ran ran = run(name + " --help");
     EXPECT_EQ(ran.code, 0) << name;
     EXPECT_THAT(ran.text, HasSubstr("usage: secondsight-load " + name)) << name;
@@ -56,6 +56,15 @@ TEST(Command, BadUsageSaysWhatIsWrongAndEndsWithTwo) {
            Case{"replay --url http://name:1", "is not http://ADDRESS:PORT"},
            Case{"replay --url http://127.0.0.1:1 --admin x", "--admin"},
            Case{"replay --url http://127.0.0.1:1 --rate -1", "--rate"},
+           Case{"filter --keys many", "--keys: 'many' is no number"},
+           Case{"filter --keys 1,,2", "--keys: '' is no number"},
+           Case{"filter --keys 0", "expected_keys = 0"},
+           Case{"filter --rate 0.5", "defeats the filter"},
+           Case{"filter --window soon", "--window: 'soon' is no time"},
+           Case{"filter --window 20ms", "shorter than the 1s280ms"},
+           Case{"filter --load-factor 1", "--load-factor: "},
+           Case{"filter --load-factor nan", "--load-factor: "},
+           Case{"filter stray", "positional"},
            Case{"origin --listen nowhere", "is not ADDRESS:PORT"},
            Case{"origin --threads 0", "--threads"},
        }) {
@@ -74,6 +83,15 @@ TEST(Command, WhatTheWorldRefusesEndsWithOne) {
                       directory.path("out") + "' --requests 10");
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.text, HasSubstr("cannot run"));
+}
+
+TEST(Command, FilterTellsWhatEachSizeCostsAndDoes) {
+  const Ran ran = run("filter --keys 50000000,1000000 --window 12h --load-factor 4");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.text, AllOf(HasSubstr("filter  132 MiB for 50000000 keys"),
+                              HasSubstr("\n\nfilter  4 MiB for 1000000 keys"),
+                              HasSubstr("at 4 times the planned keys a generation lasts 3h"),
+                              HasSubstr("to spare: these 4 MiB")));
 }
 
 TEST(Command, WorkloadDescribesAndWritesOut) {
@@ -102,6 +120,7 @@ TEST(Command, DemoComparesTwoPoliciesAndLeavesItsReport) {
   for (int round = 0; round < 2; ++round) {  // a second one finds the first one's leftovers
     const Ran ran = run("demo " + proxy() + "--out '" + out + "' --requests 2000 --connections 4");
     EXPECT_EQ(ran.code, 0) << ran.text;
+    EXPECT_THAT(ran.text, HasSubstr("filter: 2 MiB for "));
     EXPECT_THAT(ran.text, testing::ContainsRegex("always +second-sighting"));
     EXPECT_THAT(ran.text, HasSubstr("writes avoided: 90.00 % of objects, 90.00 % of bytes"));
   }

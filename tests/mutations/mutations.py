@@ -1,6 +1,7 @@
 """What protects the store, and each line of it taken away. See run, beside this file, and docs/testing.md."""
 
-from dataclasses import dataclass
+from filter_mutations import MUTATIONS as FILTER_MUTATIONS
+from mutation import Mutation
 
 # Programs below build/tests, the quick ones first; the first that fails ends a mutant.
 TESTS = [
@@ -15,16 +16,6 @@ TESTS = [
     "cache/log/object_log_model_test",
     "cache/store_crash_test",
 ]
-
-
-@dataclass
-class Mutation:
-    name: str
-    path: str
-    old: str  # exactly once in the file
-    new: str
-    survives: str = ""  # why no test can notice, where none can
-
 
 RECORD = "cache/log/record_format.cc"
 SEGMENT = "cache/log/segment_format.cc"
@@ -204,4 +195,4 @@ MUTATIONS = [
     Mutation("reclaim takes what was stored since out of the index", "cache/index.cc",
              "if (value == nullptr || unpack(*value).location != location) return false;",
              "if (value == nullptr) return false;"),
-]
+] + FILTER_MUTATIONS

@@ -8,6 +8,7 @@ namespace secondsight::proxy {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(SettingsReport, SaysWhatTheFilterCosts) {
   Settings settings;
@@ -15,7 +16,10 @@ TEST(SettingsReport, SaysWhatTheFilterCosts) {
   settings.admission.expected_keys = 50'000'000;
   const std::string report = describe(settings);
   EXPECT_THAT(report, HasSubstr("132 MiB for 50000000 keys"));
-  EXPECT_THAT(report, HasSubstr("on average over the window"));
+  EXPECT_THAT(report, HasSubstr("\nfilter     132 MiB for"));
+  EXPECT_THAT(report, HasSubstr("\n           new keys taken for known ones: 0.91 % on average"));
+  EXPECT_THAT(report, HasSubstr("at 10 times the planned keys a generation lasts 2h24m"));
+  EXPECT_THAT(report, HasSubstr("\nwarning    the cache has room for 220 B of each key"));
   EXPECT_THAT(report, HasSubstr("http://127.0.0.1:9000"));
   EXPECT_THAT(report, HasSubstr("10 GiB in /var/cache/secondsight, segments of 160 MiB"));
 }
@@ -23,6 +27,7 @@ TEST(SettingsReport, SaysWhatTheFilterCosts) {
 TEST(SettingsReport, SaysHowLongAScrubTakes) {
   Settings settings;
   EXPECT_THAT(describe(settings), HasSubstr("scrub      off\n"));
+  EXPECT_THAT(describe(settings), Not(HasSubstr("warning")));
   settings.cache.scrub_bytes = 20U << 20;
   EXPECT_THAT(describe(settings),
               HasSubstr("scrub      20 MiB a second: a full disk takes 8m32s\n"));
@@ -78,14 +83,15 @@ TEST(SettingsReport, NamesTheSettingThatCannotBe) {
   struct Row {
     std::uint64_t keys;
     double rate;
-    std::chrono::hours window;
+    std::chrono::milliseconds window;
     std::string_view key;
   };
   for (const Row& row :
        {Row{1'000'000'000'000, 0.01, std::chrono::hours{24}, "admission.expected_keys"},
         Row{1'000'000, 0.4, std::chrono::hours{24}, "admission.false_positive_rate"},
         Row{1'000'000, 1e-9, std::chrono::hours{24}, "admission.false_positive_rate"},
-        Row{1'000'000, 0.01, std::chrono::hours{24 * 400 * 10}, "admission.window"}}) {
+        Row{1'000'000, 0.01, std::chrono::hours{24 * 400 * 10}, "admission.window"},
+        Row{1'000'000, 0.01, std::chrono::seconds{1}, "admission.window"}}) {
     AdmissionSettings admission;
     admission.expected_keys = row.keys;
     admission.false_positive_rate = row.rate;

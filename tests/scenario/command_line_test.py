@@ -1,6 +1,8 @@
 """Exit codes and messages: what a script and a person see before anything is served."""
 
+import os
 import socket
+import stat
 import subprocess
 import unittest
 
@@ -48,6 +50,45 @@ class CommandLine(Scenario):
         run = self.secondsight("--check", "--config", config)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertIn("http://127.0.0.1:9", run.stdout)
+
+    def test_a_filter_is_told_in_figures_and_what_it_cannot_be_has_its_line(self):
+        config = self.file("filter.toml", self.settings(
+            "http://127.0.0.1:9", admission={"expected_keys": 50_000_000},
+            cache={"disk": "1TiB"}))
+        run = self.secondsight("--check", "--config", config)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        for words in ("132 MiB for 50000000 keys", "0.91 % on average over the window",
+                      "1.54 % at the worst instant", "at 2 times the planned keys",
+                      "a generation lasts 2h24m", "would reach 99.8 %"):
+            self.assertIn(words, run.stdout)
+        self.assertNotIn("warning", run.stdout)
+        for key, value, words in (("expected_keys", 10**11, "would need"),
+                                  ("window", "1s", "shorter than the 1s280ms")):
+            with self.subTest(key):
+                text = self.settings("http://127.0.0.1:9", admission={key: value})
+                line = [key in line for line in text.splitlines()].index(True) + 1
+                run = self.secondsight("--check", "--config", self.file("bad.toml", text))
+                self.assertEqual((run.returncode, run.stdout), (2, ""))
+                self.assertTrue(run.stderr.startswith(f"{self.path('bad.toml')}:{line}:"),
+                                run.stderr)
+                self.assertIn(words, run.stderr)
+
+    def test_the_seed_is_for_its_owner_alone_whatever_the_umask(self):
+        for directory, mask in (("open", 0), ("usual", 0o022)):
+            with self.subTest(directory):
+                os.makedirs(self.path(directory))
+                before = os.umask(mask)
+                try:
+                    proxy = self.proxy("http://127.0.0.1:9",
+                                       cache={"directory": self.path(directory)})
+                finally:
+                    os.umask(before)
+                seed = os.stat(self.path(directory, "seed"))
+                self.assertEqual((stat.S_IMODE(seed.st_mode), seed.st_size), (0o600, 52))
+                proxy.kill()
+        with open(self.path("open", "seed"), "rb") as one, \
+                open(self.path("usual", "seed"), "rb") as other:
+            self.assertNotEqual(one.read(), other.read(), "a secret of each installation's own")
 
     def refused(self, name, **tables):
         config = self.file(name, self.settings("http://127.0.0.1:9", **tables))

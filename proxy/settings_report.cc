@@ -1,6 +1,8 @@
 #include "proxy/settings_report.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <string>
 
 #include "admission/bloom_math.h"

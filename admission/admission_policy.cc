@@ -150,4 +150,29 @@ std::unique_ptr<AdmissionPolicy> make_policy(const AdmissionSettings& settings, 
   return nullptr;
 }
 
+std::uint64_t memory_bytes_for(const AdmissionSettings& settings) noexcept {
+  const std::uint64_t keys = settings.expected_keys;
+  const double rate = settings.false_positive_rate;
+  switch (settings.policy) {
+    case PolicyName::SecondSighting:
+      return size_filter(keys, rate).memory_bytes();
+    case PolicyName::NthSighting:
+      return (settings.sightings - 1) * size_filter(keys, rate).memory_bytes();
+    case PolicyName::ClassicBloom:
+      return ClassicFilter::predict(keys, rate).memory_bytes;
+    case PolicyName::ScalableBloom:
+      return ScalableFilter::predict(keys, rate).memory_bytes;
+    case PolicyName::Cuckoo:
+      return CuckooFilter::predict(keys, rate).memory_bytes;
+    case PolicyName::Exact:
+      return ExactSet::predict(keys, rate).memory_bytes;
+    case PolicyName::Always:
+    case PolicyName::Never:
+    case PolicyName::Probability:
+    case PolicyName::SizeProbability:
+      break;
+  }
+  return 0;
+}
+
 }  // namespace secondsight::admission

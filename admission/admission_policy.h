@@ -96,4 +96,8 @@ class AdmissionPolicy {
 std::unique_ptr<AdmissionPolicy> make_policy(const AdmissionSettings& settings, SteadyTime now,
                                              std::optional<std::uint64_t> seed = std::nullopt);
 
+/// What that policy will take to remember sightings at `expected_keys`, by formula; 0: it remembers
+/// none. Only for settings that make_policy() accepts.
+std::uint64_t memory_bytes_for(const AdmissionSettings& settings) noexcept;
+
 }  // namespace secondsight::admission

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "admission/admission_policy.h"
 #include "admission/bloom_math.h"
 #include "admission/filter_report.h"
 #include "cache/log/object_log.h"
@@ -104,7 +105,13 @@ std::string describe(const Settings& settings) {
   out += "scrub      " + scrub_words(cache) + "\n";
   out += "stale      for a failing origin: " + stale_words(cache.stale_if_error) + "\n";
   out += "policy     " + policy_words(settings.admission) + "\n";
-  if (settings.admission.policy == PolicyName::SecondSighting) describe_filter(settings, out);
+  if (settings.admission.policy == PolicyName::SecondSighting) {
+    describe_filter(settings, out);
+  } else if (remembers_sightings(settings.admission.policy)) {
+    out += "filter     " + format_bytes(admission::memory_bytes_for(settings.admission)) + " for " +
+           std::to_string(settings.admission.expected_keys) +
+           " keys in each of two generations, by formula\n";
+  }
   out += "admin      " +
          (settings.admin.enabled ? "http://" + address(settings.admin.listen) : "off") + "\n";
   std::string purgers;
@@ -123,6 +130,12 @@ std::optional<BadFilterSetting> find_bad_filter_setting(const AdmissionSettings&
   // The other half is for the memory tier, the index of the disk, and everybody else.
   auto reason = admission::explain_bad_size(settings.expected_keys, settings.false_positive_rate,
                                             machine_memory_bytes() / 2);
+  if (!reason && admission::memory_bytes_for(settings) > machine_memory_bytes() / 2) {
+    reason = "expected_keys = " + std::to_string(settings.expected_keys) + " takes " +
+             format_bytes(admission::memory_bytes_for(settings)) + " in policy " +
+             std::string(to_string(settings.policy)) +
+             ", more than half of this machine's memory; expect fewer keys, or take another policy";
+  }
   if (!reason) return std::nullopt;
   const bool is_rate = reason->starts_with("false_positive_rate");
   return BadFilterSetting{is_rate ? "admission.false_positive_rate" : "admission.expected_keys",

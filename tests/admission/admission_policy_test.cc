@@ -154,6 +154,19 @@ TEST(AdmissionPolicy, OnlyWhatRemembersHasAStatus) {
   EXPECT_EQ(status.window_age, 3s);
 }
 
+TEST(AdmissionPolicy, TakesTheMemoryThatIsForetold) {
+  for (const PolicyName name : kPolicyNames) {
+    AdmissionSettings settings = settings_of(name);
+    settings.expected_keys = 400'000;
+    const auto foretold = static_cast<double>(memory_bytes_for(settings));
+    const FilterStatus status = make_policy(settings, kStart)->status(kStart);
+    // Locks and counters are not in the formulas.
+    EXPECT_NEAR(static_cast<double>(status.memory_bytes), foretold, 0.05 * foretold)
+        << to_string(name);
+    EXPECT_EQ(foretold > 0, remembers_sightings(name)) << to_string(name);
+  }
+}
+
 TEST(AdmissionPolicy, SenselessSettingsAreRefusedWithTheReason) {
   AdmissionSettings settings = settings_of(PolicyName::SecondSighting);
   settings.false_positive_rate = 1e-9;

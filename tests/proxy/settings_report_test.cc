@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "proxy/machine_memory.h"
+
 namespace secondsight::proxy {
 namespace {
 
@@ -97,6 +99,27 @@ TEST(SettingsReport, APolicyIsShownWithItsOwnSettings) {
   EXPECT_EQ(line(PolicyName::NthSighting),
             "policy     nth-sighting: at sighting 3, by as many filters less one");
   EXPECT_EQ(line(PolicyName::Exact), "policy     exact");
+  EXPECT_THAT(describe(settings), HasSubstr("\nfilter     "));
+  settings.admission.policy = PolicyName::NthSighting;
+  settings.admission.expected_keys = 1000;
+  EXPECT_THAT(describe(settings), HasSubstr("\nfilter     4 MiB for 1000 keys in each of two "
+                                            "generations, by formula\n"));
+  settings.admission.policy = PolicyName::Always;
+  EXPECT_THAT(describe(settings), Not(HasSubstr("\nfilter ")));
+}
+
+TEST(SettingsReport, MoreThanHalfTheMemoryIsAFaultOfThePolicyThatTakesIt) {
+  AdmissionSettings admission;
+  admission.sightings = 8;
+  admission.policy = PolicyName::NthSighting;
+  // One filter fits in half of the machine's memory, seven do not.
+  admission.expected_keys = machine_memory_bytes() / 4 / 3;
+  const auto bad = find_bad_filter_setting(admission);
+  ASSERT_TRUE(bad.has_value());
+  EXPECT_EQ(bad->key, "admission.expected_keys");
+  EXPECT_THAT(bad->reason, HasSubstr("in policy nth-sighting, more than half"));
+  admission.policy = PolicyName::SecondSighting;
+  EXPECT_FALSE(find_bad_filter_setting(admission).has_value());
 }
 
 TEST(SettingsReport, NamesTheSettingThatCannotBe) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <functional>
@@ -19,6 +20,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/program_options.hpp>
 
+#include "admission/admission_policy.h"
 #include "admission/classic_filter.h"
 #include "admission/cuckoo_filter.h"
 #include "admission/exact_set.h"
@@ -114,10 +116,30 @@ class SubjectOf final : public Subject {
   Structure structure_;
 };
 
+/// A policy that has no structure of its own, as the proxy would make it; a Repeat is what it
+/// admits.
+class WholePolicy {
+ public:
+  WholePolicy(const AdmissionSettings& settings, SteadyTime::duration /*window*/, SteadyTime now)
+      : policy_(make_policy(settings, now, test::test_seed())) {}
+
+  void prefetch(const Fingerprint& key) const noexcept { policy_->prefetch(key); }
+  Sighting sight(const Fingerprint& key) noexcept {
+    constexpr std::uint64_t kBodyBytes = 64 * 1024;  // the default scale of size-probability
+    return admits(policy_->sight(key, kBodyBytes)) ? Sighting::Repeat : Sighting::First;
+  }
+  void maintain(SteadyTime now) noexcept { policy_->maintain(now); }
+  FilterStatus status(SteadyTime now) const noexcept { return policy_->status(now); }
+
+ private:
+  std::unique_ptr<AdmissionPolicy> policy_;
+};
+
 struct Row {
   std::string name;
   FilterPrediction predicted;
   std::unique_ptr<Subject> subject;
+  unsigned filters = 1;            // each rotates for itself; 0: it remembers nothing
   std::uint64_t memory_bytes = 0;  // with both generations as planned
   double measured_rate = 0;
   double standard_error = 0;
@@ -134,17 +156,45 @@ Row row_of(std::string name, std::uint64_t keys, double rate) {
   return row;
 }
 
+/// `expected`: the share of strangers that the policy admits, on average and at worst.
+Row row_of(PolicyName policy, const WindowRates& expected, unsigned filters, std::uint64_t keys,
+           double rate) {
+  AdmissionSettings settings;
+  settings.policy = policy;
+  settings.expected_keys = keys;
+  settings.false_positive_rate = rate;
+  settings.window = kWindow;
+  Row row;
+  row.name = to_string(policy);
+  row.predicted = {filters * size_filter(keys, rate).memory_bytes(), expected};
+  row.subject = std::make_unique<SubjectOf<WholePolicy>>(settings);
+  row.filters = filters;
+  return row;
+}
+
 std::vector<Row> all_rows(std::uint64_t keys, double rate) {
   std::vector<Row> rows;
   Row& blocked = rows.emplace_back();
   const FilterSize size = size_filter(keys, rate);
   blocked.name = "second-sighting";
-  blocked.predicted = {size.memory_bytes(), window_rates(size.keys_per_line())};
+  const WindowRates blocked_rates = window_rates(size.keys_per_line());
+  blocked.predicted = {size.memory_bytes(), blocked_rates};
   blocked.subject = std::make_unique<SubjectOf<TwoGenerationFilter>>(size);
   rows.push_back(row_of<ClassicFilter>("classic", keys, rate));
   rows.push_back(row_of<ScalableFilter>("scalable", keys, rate));
   rows.push_back(row_of<CuckooFilter>("cuckoo", keys, rate));
   rows.push_back(row_of<ExactSet>("exact", keys, rate));
+  // Three sightings: a stranger must be mistaken by both filters, of which the second is nearly
+  // empty as long as there are strangers only.
+  const double squared = blocked_rates.worst * blocked_rates.worst;
+  rows.push_back(row_of(PolicyName::NthSighting, {squared, squared}, 2, keys, rate));
+  const AdmissionSettings defaults;
+  const double by_size = std::exp(-1.0);
+  rows.push_back(
+      row_of(PolicyName::Probability, {defaults.probability, defaults.probability}, 0, keys, rate));
+  rows.push_back(row_of(PolicyName::SizeProbability, {by_size, by_size}, 0, keys, rate));
+  rows.push_back(row_of(PolicyName::Always, {1, 1}, 0, keys, rate));
+  rows.push_back(row_of(PolicyName::Never, {0, 0}, 0, keys, rate));
   return rows;
 }
 
@@ -179,7 +229,7 @@ void fill(Row& row, std::uint64_t keys, Keys& known, Keys& strangers) {
       std::sqrt(row.measured_rate * (1 - row.measured_rate) / static_cast<double>(keys));
   subject.rotate();
   sight(strangers, keys / 2);
-  if (subject.rotations() != 2) {
+  if (subject.rotations() != 2 * row.filters) {
     std::cerr << row.name << " rotated " << subject.rotations() << " times instead of twice\n";
     std::exit(1);
   }
@@ -198,20 +248,22 @@ std::string format(const char* pattern, double value) {
 }
 
 std::string percent(double share) {
-  return share < 1e-9 ? "0" : format(share < 0.001 ? "%.4f %%" : "%.3f %%", 100 * share);
+  if (share < 1e-9) return "0";
+  return format(share < 0.001 ? "%.4f %%" : share < 0.05 ? "%.3f %%" : "%.1f %%", 100 * share);
 }
 
 void print_table(const std::vector<Row>& rows, std::uint64_t keys) {
   std::cout << "| policy | bytes per key, both generations | MB | rate, predicted | at worst "
                "| rate, measured | ns | in batches of 16 | ratio |\n"
                "|---|---|---|---|---|---|---|---|---|\n";
-  std::cout << "| always, never, probability, size-probability | - | - | - | - | - | - | - | - |\n";
   const double yardstick = median(rows.front().streamed_ns);
   for (const Row& row : rows) {
     const auto memory = static_cast<double>(row.memory_bytes);
     const double streamed = median(row.streamed_ns);
-    std::cout << "| " << row.name << " | " << format("%.2f", memory / static_cast<double>(keys))
-              << " | " << format("%.1f", memory / 1e6) << " | "
+    const std::string per_key = format("%.2f", memory / static_cast<double>(keys));
+    const std::string megabytes = format("%.1f", memory / 1e6);
+    std::cout << "| " << row.name << " | " << (row.filters > 0 ? per_key : "-") << " | "
+              << (row.filters > 0 ? megabytes : "-") << " | "
               << percent(row.predicted.rates.average) << " | " << percent(row.predicted.rates.worst)
               << " | " << percent(row.measured_rate) << " ± " << percent(row.standard_error)
               << " | " << format("%.0f", streamed) << " | "
@@ -295,7 +347,10 @@ void measure(const Request& request) {
       rows[r].batched_ns.push_back((ended - between) / count);
     }
   }
-  if (repeats == 0) std::cerr << "no known key was recognised\n";
+  if (repeats == 0) {
+    std::cerr << "no known key was recognised\n";
+    std::exit(1);
+  }
   std::cout << request.keys << " keys per generation at " << request.rate << ", seed "
             << test::test_seed() << ", " << request.rounds << " rounds of " << sightings
             << " sightings each\n\n";

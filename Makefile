@@ -1,5 +1,5 @@
 # The newcomer's door. What stands behind it are CMake presets: see CONTRIBUTING.md.
-.PHONY: test demo bench-store bench-filter bench-sightings asan tsan lint packages
+.PHONY: test demo bench-store bench-filter bench-policies bench-sightings asan tsan lint packages
 
 test: packages
 	cmake --preset release
@@ -17,6 +17,12 @@ bench-sightings: packages
 	cmake --preset release
 	cmake --build --preset release --target sightings_bench
 	build/release/sightings_bench --directory build/sightings-bench --json build/sightings-bench.json
+
+# make bench-policies prints the table of docs/admission.md: memory, rate and speed of each structure.
+bench-policies: packages
+	cmake --preset release
+	cmake --build --preset release --target policy_table
+	build/release/policy_table --json build/policy-table.json
 
 # make bench-filter measures a sighting beside a memory access and beside other filters (1.5 GB of memory, minutes).
 bench-filter: packages

@@ -1,6 +1,8 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "admission/fingerprint.h"
@@ -9,15 +11,28 @@
 
 namespace secondsight::admission {
 
+class TwoGenerationFilter;
+
 /// What a policy says to one sighting of a storable response.
 enum class Verdict : std::uint8_t {
   Always,         // admitted: the policy admits everything
-  Repeat,         // admitted: seen before within the window
+  Repeat,         // admitted: seen before within the window, as often as the policy asks for
+  Chance,         // admitted: drawn
   FirstSighting,  // refused: seen for the first time
+  FewSightings,   // refused: seen before, but not often enough
+  NotChosen,      // refused: not drawn
   Never,          // refused: the policy admits nothing
+  Undecided,      // of peek() alone: sight() will draw, Chance or NotChosen
 };
 constexpr bool admits(Verdict v) noexcept {
-  return v == Verdict::Always || v == Verdict::Repeat;
+  return v == Verdict::Always || v == Verdict::Repeat || v == Verdict::Chance;
+}
+
+/// The name of a verdict: that of the decision it leads to (cache/detail.h), or "by-chance".
+constexpr std::string_view to_string(Verdict v) noexcept {
+  constexpr std::string_view kNames[] = {"always",        "repeat",     "chance", "first-sighting",
+                                         "few-sightings", "not-chosen", "never",  "by-chance"};
+  return kNames[static_cast<std::size_t>(v)];
 }
 
 /// A filter's state, for metrics.
@@ -32,8 +47,6 @@ struct FilterStatus {
   std::uint64_t rotations_by_fill = 0;
 };
 
-class TwoGenerationFilter;
-
 /// Decides which storable responses are written to disk. Thread-safe: every call from any thread,
 /// except maintain(), which belongs to one maintenance thread.
 class AdmissionPolicy {
@@ -44,11 +57,27 @@ class AdmissionPolicy {
   virtual void prefetch(const Fingerprint&) const noexcept {}
 
   /// Counts one sighting and says what it means. Asked once per sighting, after the response head
-  /// is known to be storable and before any body byte is kept.
-  virtual Verdict sight(const Fingerprint&) noexcept = 0;
+  /// is known to be storable and before any body byte is kept. `body_bytes` empty: not known.
+  virtual Verdict sight(const Fingerprint&, std::optional<std::uint64_t> body_bytes) noexcept = 0;
 
-  /// What sight() would say now, remembering nothing.
-  virtual Verdict peek(const Fingerprint&) const noexcept = 0;
+  /// What sight() would say now, remembering nothing. Undecided where that is drawn.
+  virtual Verdict peek(const Fingerprint&,
+                       std::optional<std::uint64_t> body_bytes) const noexcept = 0;
+
+  /// The chance with which sight() admits where peek() says Undecided.
+  virtual double chance(std::optional<std::uint64_t> /*body_bytes*/) const noexcept { return 1; }
+
+  /// At which sighting within the window a key is admitted, where the policy counts them.
+  virtual unsigned sightings_needed() const noexcept { return 2; }
+
+  /// Whether a verdict admits what is known to have been sighted before (it is in memory), even if
+  /// the policy has forgotten.
+  bool admits_known(Verdict verdict) const noexcept {
+    return admits(verdict) || (verdict == Verdict::FirstSighting && sightings_needed() <= 2);
+  }
+
+  /// The key was purged: its next sighting is the first, where the policy can forget one key.
+  virtual void forget(const Fingerprint&) noexcept {}
 
   /// Called again and again (10 to 100 times a second): rotates when due and clears a stretch.
   virtual void maintain(SteadyTime /*now*/) noexcept {}
@@ -60,9 +89,11 @@ class AdmissionPolicy {
   virtual TwoGenerationFilter* filter() noexcept { return nullptr; }
 };
 
-/// The policy that `settings` names. Throws std::bad_alloc when the filter does not fit in memory,
+/// The policy that `settings` names. `seed` is of what it draws; empty: from the random device, so
+/// that no two processes draw alike. Throws std::bad_alloc when the filter does not fit in memory,
 /// and std::invalid_argument with the explanation of bloom_math.h when no sensible filter has this
-/// size.
-std::unique_ptr<AdmissionPolicy> make_policy(const AdmissionSettings& settings, SteadyTime now);
+/// size, or where what else the policy needs is out of its range.
+std::unique_ptr<AdmissionPolicy> make_policy(const AdmissionSettings& settings, SteadyTime now,
+                                             std::optional<std::uint64_t> seed = std::nullopt);
 
 }  // namespace secondsight::admission

@@ -52,6 +52,28 @@ policy::FieldBlock preferring(const policy::FieldBlock& request, std::string_vie
   return fields;
 }
 
+/// What a draw will decide is taken for admitted.
+Detail detail_of(admission::Verdict verdict) noexcept {
+  switch (verdict) {
+    case admission::Verdict::Always:
+      return Detail::Always;
+    case admission::Verdict::Repeat:
+      return Detail::Repeat;
+    case admission::Verdict::Chance:
+    case admission::Verdict::Undecided:
+      return Detail::Chance;
+    case admission::Verdict::FirstSighting:
+      return Detail::FirstSighting;
+    case admission::Verdict::FewSightings:
+      return Detail::FewSightings;
+    case admission::Verdict::NotChosen:
+      return Detail::NotChosen;
+    case admission::Verdict::Never:
+      return Detail::Never;
+  }
+  return Detail::None;
+}
+
 }  // namespace
 
 std::vector<log::PartRef> body_parts(const DiskObject& object) {
@@ -232,7 +254,7 @@ void Cache::note_unreadable(const CacheKey& key, const Index::Entry& entry,
 
 Sighting Cache::sight(const CacheKey& key, std::optional<std::uint64_t> body_bytes) noexcept {
   Sighting sighting;
-  sighting.detail = judge(policy_.sight(key.fingerprint()), key, body_bytes);
+  sighting.detail = judge(policy_.sight(key.fingerprint(), body_bytes), key, body_bytes);
   if (is_admitted(sighting.detail)) sighting.admitted = Admitted(sighting.detail);
   count(sighting.detail);
   return sighting;
@@ -240,24 +262,11 @@ Sighting Cache::sight(const CacheKey& key, std::optional<std::uint64_t> body_byt
 
 Detail Cache::judge(admission::Verdict verdict, const CacheKey& key,
                     std::optional<std::uint64_t> body_bytes) const noexcept {
-  Detail detail = Detail::None;
-  switch (verdict) {
-    case admission::Verdict::Always:
-      detail = Detail::Always;
-      break;
-    case admission::Verdict::Repeat:
-      detail = Detail::Repeat;
-      break;
-    case admission::Verdict::FirstSighting:
-      detail = Detail::FirstSighting;
-      break;
-    case admission::Verdict::Never:
-      detail = Detail::Never;
-      break;
-  }
-  // What is on disk was sighted before, even if the filter has forgotten: its successor replaces
-  // it.
-  if (detail == Detail::FirstSighting && find_on_disk(key)) detail = Detail::Repeat;
+  Detail detail = detail_of(verdict);
+  // What is on disk was admitted before, even if the filter has forgotten, or the draw is against
+  // it: its successor replaces it.
+  const bool is_for_good = detail == Detail::Repeat || detail == Detail::Always;
+  if (!is_for_good && detail != Detail::Never && find_on_disk(key)) detail = Detail::Repeat;
   if (!is_admitted(detail)) return detail;
   if (body_bytes.value_or(0) > stored_body_bytes_max()) return Detail::TooLarge;
   return writer_ ? detail : Detail::NoDisk;
@@ -266,16 +275,22 @@ Detail Cache::judge(admission::Verdict verdict, const CacheKey& key,
 bool Cache::promote(const ObjectPtr& object) {
   if (object->head->facts.stale_since) return false;  // its record could not say so
   if (!writer_ || object->on_disk.exchange(true, std::memory_order_relaxed)) return false;
-  if (policy_.sight(object->key.fingerprint()) == admission::Verdict::Never) return false;
+  const auto verdict = policy_.sight(object->key.fingerprint(), object->body_bytes);
+  if (verdict == admission::Verdict::Never) return false;  // marked, so that it is not asked again
+  if (!policy_.admits_known(verdict)) {
+    object->on_disk.store(false, std::memory_order_relaxed);  // a later hit may be
+    return false;
+  }
   const Detail refusal = hand_over(object);
   if (refusal == Detail::None) count(Detail::Memory);
   return refusal == Detail::None;
 }
 
 bool Cache::would_promote(const Object& object) const noexcept {
-  return writer_ && !object.on_disk.load(std::memory_order_relaxed) &&
-         !object.head->facts.stale_since && peek(object.key) != admission::Verdict::Never &&
-         object.body_bytes <= stored_body_bytes_max();
+  if (!writer_ || object.on_disk.load(std::memory_order_relaxed)) return false;
+  if (object.head->facts.stale_since || object.body_bytes > stored_body_bytes_max()) return false;
+  const admission::Verdict verdict = peek(object.key, object.body_bytes);
+  return verdict == admission::Verdict::Undecided || policy_.admits_known(verdict);
 }
 
 void Cache::keep(const ObjectPtr& object, Newcomer newcomer) {
@@ -314,7 +329,7 @@ void Cache::forget_part(const CacheKey& key) noexcept {
 }
 
 void Cache::note_disk_hit(const CacheKey& key) noexcept {
-  policy_.sight(key.fingerprint());
+  policy_.sight(key.fingerprint(), std::nullopt);
   index_.note_hit(key.fingerprint());
 }
 
@@ -491,6 +506,7 @@ void Cache::invalidate(const CacheKey& primary, const ObjectPtr& known, WallTime
   if (!marker && may_have_unknown_marker(primary)) marker = make_marker(primary, {}, {}, {});
   if (memory_) memory_->erase(primary);
   forget_part(primary);
+  policy_.forget(primary.fingerprint());
   if (marker) {
     // A new epoch gives every variant a new key: none of the stored ones can be found any more.
     WallTime epoch = std::max(now, marker->head->times.response_received + WallTime::duration{1});
@@ -506,11 +522,23 @@ void Cache::invalidate(const CacheKey& primary, const ObjectPtr& known, WallTime
   }
 }
 
+/// Of what is gone by its URL, in the variants that are known here. To be called before it is
+/// purged.
+void Cache::forget_sightings(const Purge& purge) {
+  if (purge.scope != PurgeScope::Url || purge.kind != PurgeKind::Hard) return;
+  const CacheKey key = CacheKey::of_text(purge.text, seed_);
+  policy_.forget(key.fingerprint());
+  const ObjectPtr marker = memory_ ? memory_->peek(key) : nullptr;
+  if (!marker || !marker->is_vary_marker) return;
+  for (const Variant& variant : variants_of(*marker)) policy_.forget(variant.fingerprint);
+}
+
 void Cache::purge(std::vector<Purge> purges, WallTime now, PurgeWriter::Done done) {
   PurgeWriter::Job job;
   job.purges.reserve(purges.size());
   const std::uint64_t folds = purges_.folds();
   for (Purge& purge : purges) {
+    forget_sightings(purge);
     const PurgeStamp stamp = purges_.add(purge, now);
     job.purges.push_back({std::move(purge), stamp, now});
   }

@@ -123,22 +123,31 @@ class Cache {
   /// Counts one sighting of a storable response and decides. `body_bytes` empty: not known yet.
   Sighting sight(const CacheKey& key, std::optional<std::uint64_t> body_bytes) noexcept;
   /// What the policy would say to a sighting now. Counts nothing.
-  admission::Verdict peek(const CacheKey& key) const noexcept {
-    return policy_.peek(key.fingerprint());
+  admission::Verdict peek(const CacheKey& key,
+                          std::optional<std::uint64_t> body_bytes) const noexcept {
+    return policy_.peek(key.fingerprint(), body_bytes);
   }
-  /// What sight() would decide now. Counts nothing.
+  /// What sight() would decide now; Chance also where it would draw (peek() says Undecided). Counts
+  /// nothing.
   Detail foresee(const CacheKey& key, std::optional<std::uint64_t> body_bytes) const noexcept {
-    return judge(peek(key), key, body_bytes);
+    return judge(peek(key, body_bytes), key, body_bytes);
+  }
+  /// As AdmissionPolicy says.
+  unsigned sightings_needed() const noexcept { return policy_.sightings_needed(); }
+  /// The chance of what peek() calls Undecided.
+  double chance(std::optional<std::uint64_t> body_bytes) const noexcept {
+    return policy_.chance(body_bytes);
   }
   /// A hit on disk keeps the object, as far as the write budget goes, and the key remembered, so
   /// that what is popular is admitted at once after it was reclaimed.
   void note_disk_hit(const CacheKey& key) noexcept;
   /// A variant of its resource was hit on disk: without the marker it could not be found.
   void note_use_of_marker(const Object& marker) noexcept;
-  /// A hit in memory: the second sighting of an object that is not on disk yet. Writes it and
-  /// returns true, if the policy and the writer agree.
+  /// A hit in memory: a further sighting of an object that is not on disk yet. Writes it and
+  /// returns true, if the policy and the writer agree; else a later hit may.
   bool promote(const ObjectPtr& object);
-  /// Whether promote() would write it now, if the writer has room.
+  /// Whether promote() would write it now, if the writer has room, and the draw is for it where the
+  /// policy draws.
   bool would_promote(const Object& object) const noexcept;
 
   // --- storing
@@ -252,6 +261,7 @@ class Cache {
   Detail judge(admission::Verdict verdict, const CacheKey& key,
                std::optional<std::uint64_t> body_bytes) const noexcept;
   Detail hand_over(const ObjectPtr& object);
+  void forget_sightings(const Purge& purge);
 
   const CacheSettings settings_;
   admission::AdmissionPolicy& policy_;

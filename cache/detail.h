@@ -20,19 +20,23 @@ enum class Detail : std::uint8_t {
   DiskError,      // refused: the disk failed a moment ago
   NoDisk,         // refused: cache.disk is "0"
   Part,           // not decided on: part of an object, kept in memory
+  Chance,         // admitted: drawn
+  NotChosen,      // refused: not drawn
+  FewSightings,   // refused: sighted before, but not as often as the policy asks for
 };
-inline constexpr std::size_t kDetailCount = 12;
+inline constexpr std::size_t kDetailCount = 15;
 
 constexpr std::string_view to_string(Detail d) noexcept {
   constexpr std::string_view kWords[kDetailCount] = {
-      "",      "repeat",    "always",     "memory",     "disk",    "first-sighting",
-      "never", "too-large", "queue-full", "disk-error", "no-disk", "part"};
+      "",       "repeat",     "always",       "memory",     "disk",    "first-sighting",
+      "never",  "too-large",  "queue-full",   "disk-error", "no-disk", "part",
+      "chance", "not-chosen", "few-sightings"};
   return kWords[static_cast<std::size_t>(d)];
 }
 
 /// Whether the decision was to write.
 constexpr bool is_admitted(Detail d) noexcept {
-  return d == Detail::Repeat || d == Detail::Always || d == Detail::Memory;
+  return d == Detail::Repeat || d == Detail::Always || d == Detail::Memory || d == Detail::Chance;
 }
 
 }  // namespace secondsight::cache

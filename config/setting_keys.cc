@@ -17,6 +17,8 @@ using Reader = SettingReader;
 // Limits without a comment only keep typing errors out: far above any use, far below overflow.
 constexpr WholeRange kConnections{1, 1'000'000};
 constexpr WholeRange kThreads{1, 256};
+// Two is "second-sighting" by another name; each one more is another filter.
+constexpr WholeRange kSightings{2, 8};
 constexpr DurationRange kTimeout{};
 constexpr DurationRange kDrain{seconds{0}, hours{24}};
 constexpr DurationRange kKeepalive{seconds{1}, hours{24}};  // libcurl counts it in seconds
@@ -101,6 +103,14 @@ constexpr std::array kKeys{
                [](Reader& r, Settings& s) { r.rate(s.admission.false_positive_rate, 0.5); }},
     SettingKey{"admission", "window",
                [](Reader& r, Settings& s) { r.duration(s.admission.window, kWindow); }},
+    SettingKey{"admission", "probability",
+               [](Reader& r, Settings& s) { r.rate(s.admission.probability, 1); }},
+    SettingKey{"admission", "size_scale",
+               [](Reader& r, Settings& s) {
+                 r.bytes(s.admission.size_scale_bytes, {1, {}});
+               }},
+    SettingKey{"admission", "sightings",
+               [](Reader& r, Settings& s) { r.whole_number(s.admission.sightings, kSightings); }},
 
     SettingKey{"admin", "listen", [](Reader& r, Settings& s) { r.admin_listen(s.admin); }},
 
@@ -133,6 +143,10 @@ constexpr std::array kKeys{
                }},
 };
 
+constexpr std::array kPolicyKeys{PolicyKey{"probability", PolicyName::Probability},
+                                 PolicyKey{"size_scale", PolicyName::SizeProbability},
+                                 PolicyKey{"sightings", PolicyName::NthSighting}};
+
 }  // namespace
 
 std::string heading(std::string_view table) {
@@ -144,6 +158,10 @@ std::string heading(std::string_view table) {
 
 std::span<const SettingKey> setting_keys() noexcept {
   return kKeys;
+}
+
+std::span<const PolicyKey> policy_keys() noexcept {
+  return kPolicyKeys;
 }
 
 }  // namespace secondsight

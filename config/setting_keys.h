@@ -20,11 +20,19 @@ struct SettingKey {
   void (*read)(SettingReader&, Settings&);
 };
 
+/// A key of [admission] that one policy alone reads; beside any other it is a fault.
+struct PolicyKey {
+  std::string_view name;
+  PolicyName policy;
+};
+
 /// How a file opens that table: "[cache]", "[[site]]". For what a file calls a table, escaped.
 std::string heading(std::string_view table);
 
 /// Every key there is, table by table. The parser, the suggestions for unknown keys and the check
 /// of the manual (docs/operations.md) all go by this list.
 std::span<const SettingKey> setting_keys() noexcept;
+
+std::span<const PolicyKey> policy_keys() noexcept;
 
 }  // namespace secondsight

@@ -193,14 +193,13 @@ const std::string* SettingReader::one_word(std::span<const std::string_view> kno
 }
 
 void SettingReader::policy(PolicyName& to) {
-  constexpr std::array kPolicies{PolicyName::SecondSighting, PolicyName::Always, PolicyName::Never};
-  std::array<std::string_view, kPolicies.size()> names;
-  std::transform(kPolicies.begin(), kPolicies.end(), names.begin(),
+  std::array<std::string_view, kPolicyNames.size()> names;
+  std::transform(kPolicyNames.begin(), kPolicyNames.end(), names.begin(),
                  [](PolicyName policy) { return to_string(policy); });
   const std::string* word = one_word(names);
   if (word == nullptr) return;
   const auto found = std::find(names.begin(), names.end(), *word);
-  to = kPolicies[static_cast<std::size_t>(found - names.begin())];
+  to = kPolicyNames[static_cast<std::size_t>(found - names.begin())];
 }
 
 void SettingReader::log_level(std::string& to) {

@@ -173,6 +173,25 @@ void read_tables(const toml::table& root, Settings& settings, FaultList& faults)
   }
 }
 
+/// A key that only one policy reads would do nothing beside another.
+void check_policy_keys(const toml::table& root, const Settings& settings, FaultList& faults) {
+  const toml::node* const node = root.get("admission");
+  const toml::table* const admission = node == nullptr ? nullptr : node->as_table();
+  if (admission == nullptr) return;
+  const std::string_view chosen = to_string(settings.admission.policy);
+  const toml::node* const policy = admission->get("policy");
+  // A policy that could not be read has a fault of its own.
+  if (policy != nullptr && policy->value<std::string_view>() != chosen) return;
+  for (const PolicyKey& key : policy_keys()) {
+    const toml::node* const value = admission->get(key.name);
+    if (value == nullptr || key.policy == settings.admission.policy) continue;
+    faults.add(value->source().begin, "[admission] " + std::string{key.name} +
+                                          " is used by policy " + quoted(to_string(key.policy)) +
+                                          " only, and the policy is " + quoted(chosen) +
+                                          "; leave one of them out");
+  }
+}
+
 /// What no single key can tell.
 void check_together(const toml::table& root, const Settings& settings, FaultList& faults) {
   const toml::node* const origin = root.get("origin");
@@ -181,6 +200,7 @@ void check_together(const toml::table& root, const Settings& settings, FaultList
                "[origin] url is missing: set it to the origin's address, such as "
                "\"http://127.0.0.1:9000\"");
   }
+  check_policy_keys(root, settings, faults);
   const auto& listens = settings.proxy.listen;
   const ListenAddress& admin = settings.admin.listen;
   if (settings.admin.enabled && admin.port != 0 &&
@@ -222,8 +242,27 @@ std::string_view to_string(PolicyName policy) noexcept {
       return "always";
     case PolicyName::Never:
       return "never";
+    case PolicyName::Probability:
+      return "probability";
+    case PolicyName::SizeProbability:
+      return "size-probability";
+    case PolicyName::NthSighting:
+      return "nth-sighting";
+    case PolicyName::ClassicBloom:
+      return "classic-bloom";
+    case PolicyName::ScalableBloom:
+      return "scalable-bloom";
+    case PolicyName::Cuckoo:
+      return "cuckoo";
+    case PolicyName::Exact:
+      return "exact";
   }
   return "";
+}
+
+bool remembers_sightings(PolicyName policy) noexcept {
+  return policy != PolicyName::Always && policy != PolicyName::Never &&
+         policy != PolicyName::Probability && policy != PolicyName::SizeProbability;
 }
 
 std::string to_string(const Fault& fault) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -19,8 +20,28 @@ struct ListenAddress {
   friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
-enum class PolicyName : std::uint8_t { SecondSighting, Always, Never };
+/// What decides which objects are written to disk (admission/admission_policy.h).
+enum class PolicyName : std::uint8_t {
+  SecondSighting,
+  Always,
+  Never,
+  Probability,
+  SizeProbability,
+  NthSighting,
+  ClassicBloom,
+  ScalableBloom,
+  Cuckoo,
+  Exact,
+};
+inline constexpr std::array kPolicyNames{PolicyName::SecondSighting,  PolicyName::Always,
+                                         PolicyName::Never,           PolicyName::Probability,
+                                         PolicyName::SizeProbability, PolicyName::NthSighting,
+                                         PolicyName::ClassicBloom,    PolicyName::ScalableBloom,
+                                         PolicyName::Cuckoo,          PolicyName::Exact};
 std::string_view to_string(PolicyName) noexcept;
+/// Whether the policy remembers sightings: whether expected_keys, false_positive_rate and window
+/// mean anything to it.
+bool remembers_sightings(PolicyName) noexcept;
 
 /// [proxy]: the side that faces clients.
 struct ProxySettings {
@@ -81,6 +102,9 @@ struct AdmissionSettings {
   std::uint64_t expected_keys = 1'000'000;  // distinct keys per generation
   double false_positive_rate = 0.01;        // both generations together, averaged over the window
   std::chrono::milliseconds window{std::chrono::hours{24}};  // a generation's longest life
+  double probability = 0.1;                 // Probability: the chance of each sighting
+  std::uint64_t size_scale_bytes = 64_KiB;  // SizeProbability: exp(-body / size_scale)
+  unsigned sightings = 3;                   // NthSighting: so many within the window
   friend bool operator==(const AdmissionSettings&, const AdmissionSettings&) = default;
 };
 

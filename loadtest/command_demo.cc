@@ -49,7 +49,7 @@ RunReport run_policy(const std::string& policy, const Plan& plan, const DemoOpti
   if (!origin) throw RunError("the origin cannot listen: " + origin.error().message());
   FreshProxyOptions proxy;
   proxy.binary = options.proxy;
-  proxy.policy = policy;
+  proxy.policy.policy = policy;
   proxy.directory = options.directory;
   proxy.origin_url = (*origin)->url();
   size_for(plan, proxy);

@@ -21,7 +21,7 @@ struct ReplayOptions {
   WorkloadChoice workload;
   std::string url;
   std::string proxy;
-  std::string policy = "second-sighting";
+  PolicyChoice policy;
   std::string directory = "build/replay";
   std::string origin;
   std::string admin;
@@ -50,8 +50,6 @@ po::options_description describe(ReplayOptions& options) {
       "timeout", po::value(&options.timeout_seconds)->value_name("SECONDS")->default_value(30),
       "for one request")("json", po::value(&options.json)->value_name("FILE"), "report")(
       "proxy", po::value(&options.proxy)->value_name("BINARY"), "start this proxy")(
-      "policy", po::value(&options.policy)->value_name("NAME")->default_value(options.policy),
-      "its admission policy")(
       "dir", po::value(&options.directory)->value_name("DIR")->default_value(options.directory),
       "its configuration, log and cache")("url", po::value(&options.url)->value_name("URL"),
                                           "a proxy that runs already")(
@@ -62,6 +60,7 @@ po::options_description describe(ReplayOptions& options) {
       "with --url: its process, for the kernel's count")(
       "cache-dir", po::value(&options.cache_directory)->value_name("DIR"), "with --url: its cache")(
       "help,h", "this text");
+  add_policy_options(description, options.policy);
   return description;
 }
 
@@ -133,6 +132,7 @@ int command_replay(const std::vector<std::string>& arguments) {
     return 0;
   }
   check(options);
+  if (options.url.empty()) read_policy(options.policy);
   std::optional<ProxyUnderTest> target;
   if (!options.url.empty()) target = running_proxy(options);
   const NamedPlan workload = load_plan(options.workload);

@@ -18,6 +18,7 @@
 #include "config/units.h"
 #include "loadtest/baseline.h"
 #include "loadtest/commands.h"
+#include "loadtest/policy_options.h"
 #include "loadtest/report.h"
 #include "loadtest/simulate.h"
 #include "loadtest/simulate_report.h"
@@ -34,7 +35,7 @@ struct Options {
   std::vector<std::string> traces;
   std::string disk;
   std::string memory;
-  std::string policy = "second-sighting";
+  PolicyChoice policy;
   std::string keys = "10%";
   std::string window = "24h";
   std::string max_object = "1GiB";
@@ -57,8 +58,6 @@ po::options_description describe(Options& options) {
       "without any size: 1,2,5,10,20,50 %; at least 1 MiB each")(
       "memory", po::value(&options.memory)->value_name("SIZE,.."),
       "without any size: 0.1,0.5,1,5,10 %")(
-      "policy", po::value(&options.policy)->value_name("NAME")->default_value(options.policy),
-      "second-sighting or always")(
       "keys", po::value(&options.keys)->value_name("N")->default_value(options.keys),
       "expected keys of a generation, or a percentage of the distinct ones")(
       "window", po::value(&options.window)->value_name("TIME")->default_value(options.window),
@@ -68,6 +67,7 @@ po::options_description describe(Options& options) {
       "larger bodies are passed on, as is what is above half of the disk")(
       "requests", po::value(&options.requests)->value_name("N"), "at most so many of each trace")(
       "json", po::value(&options.json)->value_name("FILE"), "report")("help,h", "this text");
+  add_policy_options(description, options.policy);
   return description;
 }
 
@@ -114,12 +114,7 @@ std::uint64_t read_count(std::string_view text, std::uint64_t whole) {
 }
 
 AdmissionSettings read_admission(const Options& options, const Plan& plan) {
-  AdmissionSettings admission;
-  if (options.policy == to_string(PolicyName::Always)) {
-    admission.policy = PolicyName::Always;
-  } else if (options.policy != to_string(PolicyName::SecondSighting)) {
-    throw UsageError("--policy: '" + options.policy + "' is neither second-sighting nor always");
-  }
+  AdmissionSettings admission = read_policy(options.policy);
   admission.expected_keys = read_count(options.keys, plan.objects.size());
   const auto window = parse_duration(options.window);
   if (!window || *window <= window->zero())
@@ -190,7 +185,7 @@ Comparison compare_all(const NamedPlan& workload, const Options& options, Medium
   Comparison comparison;
   comparison.workload = workload_facts(workload.plan, workload.name);
   comparison.requested_bytes = workload.plan.requested_bytes;
-  comparison.policy = options.policy;
+  comparison.policy = name_of(options.policy);
   for (const SimulatedCacheSizes& one : sizes) comparison.runs.push_back(compare(of, one));
   return comparison;
 }

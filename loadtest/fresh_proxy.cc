@@ -35,31 +35,31 @@ std::string config_text(const FreshProxyOptions& options, const std::string& cac
          "\n\n[origin]\nurl = " + quoted(options.origin_url) +
          "\n\n[cache]\ndirectory = " + quoted(cache_directory) + "\ndisk = \"" +
          std::to_string(options.disk_bytes) + "\"\nmemory = \"" +
-         std::to_string(options.memory_bytes) +
-         "\"\n\n[admission]\npolicy = " + quoted(options.policy) +
-         "\nexpected_keys = " + std::to_string(options.expected_keys) + "\nwindow = \"" +
-         std::to_string(options.window_hours) + "h\"\n\n[admin]\nlisten = \"127.0.0.1:0\"\n";
+         std::to_string(options.memory_bytes) + "\"\n\n[admission]\n" +
+         policy_lines(options.policy) + "expected_keys = " + std::to_string(options.expected_keys) +
+         "\nwindow = \"" + std::to_string(options.window_hours) +
+         "h\"\n\n[admin]\nlisten = \"127.0.0.1:0\"\n";
 }
 
 FreshProxy start_fresh_proxy(const FreshProxyOptions& options) {
   std::error_code error;
   const fs::path directory = fs::absolute(options.directory, error);
-  const fs::path cache = directory / (options.policy + "-cache");
+  const fs::path cache = directory / (options.policy.policy + "-cache");
   fs::remove_all(cache, error);
   if (!error) fs::create_directories(cache, error);
   if (error) throw RunError("cannot make " + cache.string() + ": " + error.message());
-  const std::string config = (directory / (options.policy + ".toml")).string();
+  const std::string config = (directory / (options.policy.policy + ".toml")).string();
   const std::string fault = write_file(config, config_text(options, cache.string()));
   if (!fault.empty()) throw RunError(fault);
 
   auto started = ProxyProcess::start(
-      {options.binary, config, (directory / (options.policy + ".log")).string()});
+      {options.binary, config, (directory / (options.policy.policy + ".log")).string()});
   if (const auto* words = std::get_if<std::string>(&started)) throw RunError(*words);
   FreshProxy proxy;
   proxy.process = std::move(std::get<std::unique_ptr<ProxyProcess>>(started));
   proxy.under_test = {
-      options.policy,       proxy.process->address(), proxy.process->admin_address(),
-      proxy.process->pid(), cache.string(),           options.disk_bytes};
+      name_of(options.policy), proxy.process->address(), proxy.process->admin_address(),
+      proxy.process->pid(),    cache.string(),           options.disk_bytes};
   return proxy;
 }
 

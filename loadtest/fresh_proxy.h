@@ -4,6 +4,7 @@
 #include <string>
 
 #include "loadtest/measured_run.h"
+#include "loadtest/policy_options.h"
 #include "loadtest/proxy_process.h"
 
 namespace secondsight::loadtest {
@@ -11,7 +12,7 @@ namespace secondsight::loadtest {
 /// What a proxy that we start ourselves is told.
 struct FreshProxyOptions {
   std::string binary;
-  std::string policy = "second-sighting";
+  PolicyChoice policy;
   std::string directory;  // gets POLICY.toml, POLICY.log and the cache POLICY-cache
   std::string origin_url;
   std::uint64_t disk_bytes = 0;

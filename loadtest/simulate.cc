@@ -106,7 +106,7 @@ class Objects {
 class TimedPolicy {
  public:
   explicit TimedPolicy(const AdmissionSettings& settings)
-      : policy_(admission::make_policy(settings, SteadyTime{})),
+      : policy_(admission::make_policy(settings, SteadyTime{}, kDrawSeed)),
         step_(std::max<SteadyTime::duration>(settings.window / kStepsPerWindow,
                                              std::chrono::milliseconds{1})) {}
 
@@ -116,11 +116,13 @@ class TimedPolicy {
     policy_->maintain(now);
     now_ = now;
   }
+  admission::FilterStatus status() const noexcept { return policy_->status(now_); }
   admission::AdmissionPolicy& policy() noexcept { return *policy_; }
 
  private:
   // A sweep takes 64 calls, and must have ended before the next rotation is due.
   static constexpr int kStepsPerWindow = 256;
+  static constexpr std::uint64_t kDrawSeed = 0x5EED;  // every run draws the same
   std::unique_ptr<admission::AdmissionPolicy> policy_;
   SteadyTime::duration step_;
   SteadyTime now_{};
@@ -161,6 +163,10 @@ class SimulatedCache {
 
   SimulationResult result() {
     SimulationResult result = result_;
+    const admission::FilterStatus status = policy_.status();
+    result.admission_bytes = status.memory_bytes;
+    result.rotations_by_age = status.rotations_by_age;
+    result.rotations_by_fill = status.rotations_by_fill;
     if (!log_) return result;
     const cache::log::LogCounters counters = log_->counters();
     result.written_bytes = counters.record_bytes + counters.footer_bytes + counters.header_bytes;
@@ -175,8 +181,10 @@ class SimulatedCache {
     if (!found) return false;
     // Cache::promote().
     if (!store_ || found->on_disk.exchange(true, std::memory_order_relaxed)) return true;
-    const Verdict verdict = policy_.policy().sight(found->key.fingerprint());
-    if (verdict != Verdict::Never && found->body_bytes <= stored_body_bytes_max()) write(*found);
+    auto& policy = policy_.policy();
+    const Verdict verdict = policy.sight(found->key.fingerprint(), found->body_bytes);
+    found->on_disk.store(verdict == Verdict::Never, std::memory_order_relaxed);
+    if (policy.admits_known(verdict) && found->body_bytes <= stored_body_bytes_max()) write(*found);
     return true;
   }
 
@@ -196,15 +204,15 @@ class SimulatedCache {
       memory_->insert(copy, cache::Newcomer::SeenBefore);
     }
     // Cache::note_disk_hit().
-    policy_.policy().sight(key.fingerprint());
+    policy_.policy().sight(key.fingerprint(), std::nullopt);
     index_.note_hit(key.fingerprint());
     return true;
   }
 
   void fetch(std::uint32_t object) {
     const cache::CacheKey& key = objects_.key(object);
-    const bool is_admitted = admission::admits(policy_.policy().sight(key.fingerprint()));
     const std::uint64_t bytes = objects_.body_bytes(object);
+    const bool is_admitted = admission::admits(policy_.policy().sight(key.fingerprint(), bytes));
     const bool is_written = store_ && is_admitted && bytes <= stored_body_bytes_max();
     if (bytes > whole_body_bytes_max()) {
       if (is_written) fill(object);
@@ -320,7 +328,8 @@ std::vector<bool> admitted_requests(const Plan& plan, const AdmissionSettings& a
   for (std::size_t i = 0; i < plan.requests.size(); ++i) {
     policy.advance_to(plan.times_seconds[i]);
     const auto& fingerprint = objects.key(plan.requests[i]).fingerprint();
-    admitted.push_back(admission::admits(policy.policy().sight(fingerprint)));
+    const std::uint64_t bytes = objects.body_bytes(plan.requests[i]);
+    admitted.push_back(admission::admits(policy.policy().sight(fingerprint, bytes)));
   }
   return admitted;
 }

@@ -28,6 +28,8 @@ struct SimulationResult {
   std::uint64_t admitted_bytes = 0;  // records of admitted objects
   std::uint64_t reappended_bytes = 0;
   std::uint64_t disk_bytes_peak = 0, memory_bytes_peak = 0;
+  std::uint64_t admission_bytes = 0;  // what the policy remembers sightings in, at the end
+  std::uint64_t rotations_by_age = 0, rotations_by_fill = 0;
 
   std::uint64_t hits() const noexcept { return memory_hits + disk_hits; }
 };

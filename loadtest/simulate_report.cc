@@ -49,6 +49,19 @@ std::string line_of(const Comparison& comparison, const ComparedRun& run) {
   return line + '\n';
 }
 
+/// ", which took 2 MiB and rotated 3 times (2 of them full)", of the run where it took most.
+std::string admission_words(const Comparison& comparison) {
+  const SimulationResult* most = nullptr;
+  for (const ComparedRun& run : comparison.runs)
+    if (most == nullptr || run.cache.admission_bytes > most->admission_bytes) most = &run.cache;
+  if (most == nullptr || most->admission_bytes == 0) return {};
+  return formatted(
+      ", which took %s and rotated %llu times (%llu of them full)",
+      format_bytes(most->admission_bytes).c_str(),
+      static_cast<unsigned long long>(most->rotations_by_age + most->rotations_by_fill),
+      static_cast<unsigned long long>(most->rotations_by_fill));
+}
+
 json::object json_of(const ModelResult& model) {
   return {{"hits", model.hits},
           {"hit_bytes", model.hit_bytes},
@@ -69,6 +82,9 @@ json::object json_of(const ComparedRun& run) {
   out["reappended_bytes"] = run.cache.reappended_bytes;
   out["disk_bytes_peak"] = run.cache.disk_bytes_peak;
   out["memory_bytes_peak"] = run.cache.memory_bytes_peak;
+  out["admission_bytes"] = run.cache.admission_bytes;
+  out["rotations_by_age"] = run.cache.rotations_by_age;
+  out["rotations_by_fill"] = run.cache.rotations_by_fill;
   out["fifo"] = json_of(run.fifo);
   out["lru"] = json_of(run.lru);
   out["lru_admit_all"] = json_of(run.lru_all);
@@ -84,7 +100,7 @@ std::string table_of(const Comparison& comparison) {
   std::string text =
       workload.name + ": " + with_commas(workload.requests) + " requests for " +
       with_commas(workload.objects) + " objects (" + format_bytes(workload.unique_bytes) + "), " +
-      comparison.policy + "\n" +
+      comparison.policy + admission_words(comparison) + "\n" +
       formatted("%21s %21s %7s %7s %7s %7s %7s %7s %8s %7s", "disk", "memory", "objects", "FIFO",
                 "LRU", "LRU all", "clairv.", "bound", "bytes", "LRU");
   const bool has_disk = !comparison.runs.empty() && comparison.runs.front().sizes.disk_bytes > 0;

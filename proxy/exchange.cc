@@ -544,10 +544,11 @@ bool Exchange::may_stand_in(const Found& found) const {
 }
 
 bool Exchange::fetches_whole(const Found& found) const {
-  return !range_alone_ && proxy::fetches_whole({.is_stored = static_cast<bool>(found),
-                                                .verdict = services_.cache.peek(found.key),
-                                                .is_being_fetched = services_.flights.contains(
-                                                    found.key.fingerprint())});
+  return !range_alone_ &&
+         proxy::fetches_whole(
+             {.is_stored = static_cast<bool>(found),
+              .verdict = services_.cache.peek(found.key, std::nullopt),
+              .is_being_fetched = services_.flights.contains(found.key.fingerprint())});
 }
 
 /// Whether what the request's Range asks for comes soon in a stream of the whole. Of unknown

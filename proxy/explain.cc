@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include <boost/json/array.hpp>
 
@@ -20,6 +21,7 @@ namespace {
 
 namespace json = boost::json;
 namespace policy = cache::policy;
+using admission::Verdict;
 using cache::Detail;
 
 /// Beyond every lifetime and every stale use that a directive can give.
@@ -280,15 +282,47 @@ class Account {
   }
 
   void tell_filter() {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kVerdicts{{
-        {"always", "the policy writes everything to disk"},
-        {"repeat", "repeat: sighted within the window"},
-        {"first-sighting", "first sighting: not seen within the window"},
-        {"never", "the policy writes nothing to disk"},
-    }};
-    const auto& [name, text] = kVerdicts[static_cast<std::size_t>(s_.verdict)];
-    out_.facts["filter"] = name;
-    word("filter", std::string(text));
+    const bool is_drawn = s_.verdict == Verdict::Undecided;
+    out_.facts["filter"] = admission::to_string(s_.verdict);
+    out_.facts["chance"] = is_drawn ? json::value(s_.chance) : json::value(nullptr);
+    word("filter", filter_words());
+  }
+
+  std::string filter_words() const {
+    switch (s_.verdict) {
+      case Verdict::Always:
+        return "the policy writes everything to disk";
+      case Verdict::Repeat:
+        return "repeat: sighted within the window";
+      case Verdict::Chance:
+        return "chance: the draw is certain to be for it";
+      case Verdict::FirstSighting:
+        return "first sighting: not seen within the window";
+      case Verdict::FewSightings:
+        return "few sightings: seen within the window, but this is not the " + nth_sighting();
+      case Verdict::NotChosen:
+        return "not chosen: the draw is certain to be against it";
+      case Verdict::Never:
+        return "the policy writes nothing to disk";
+      case Verdict::Undecided:
+        break;
+    }
+    return by_chance();
+  }
+
+  /// "second sighting", "5th sighting": the one that is admitted.
+  std::string nth_sighting() const {
+    const unsigned n = s_.sightings_needed;
+    return (n == 2 ? "second" : std::to_string(n) + (n == 3 ? "rd" : "th")) + " sighting";
+  }
+
+  /// "by chance, p = 0.1"
+  std::string by_chance() const {
+    std::array<char, 32> number{};
+    std::snprintf(number.data(), number.size(), "%.3g", s_.chance);
+    const bool is_guess = s_.is_chance_by_size && !s_.head;
+    return std::string("by chance, p = ") + number.data() +
+           (is_guess ? " for a body of unknown length" : "");
   }
 
   void tell_flights() {
@@ -388,8 +422,10 @@ class Account {
           revalidates ? "asks the origin behind it" : "asks nobody behind it: only plain GETs may";
     }
     if (s_.would_promote && s_.served_from_memory && asked_.method == policy::Method::Get) {
-      next["keeps"] = "disk";
-      then.append(then.empty() ? "" : "; ").append("written to disk: it is its second sighting");
+      const bool is_drawn = s_.verdict == Verdict::Undecided;
+      next["keeps"] = is_drawn ? "by-chance" : "disk";
+      then.append(then.empty() ? "" : "; ").append("written to disk");
+      then += is_drawn ? " " + by_chance() : ": " + why_promoted();
     }
     return then;
   }
@@ -474,6 +510,11 @@ class Account {
       return "may be kept as a part, if it has a strong entity tag, and is a sighting of the "
              "whole; if the whole comes in its place, that may be kept";
     }
+    if (s_.verdict == Verdict::Undecided && s_.sighting == Detail::Chance) {
+      next["keeps"] = "by-chance";
+      return "written to disk " + by_chance() + ", if it may be kept; else " +
+             (s_.has_memory_tier ? "kept in memory only" : "not kept");
+    }
     next["detail"] = to_string(s_.sighting);
     const bool is_written = is_admitted(s_.sighting);
     next["keeps"] = is_written ? "disk" : s_.has_memory_tier ? "memory" : "nothing";
@@ -484,16 +525,26 @@ class Account {
 
   std::string why_written() const {
     if (s_.sighting == Detail::Always) return "the policy writes everything";
-    return s_.verdict == admission::Verdict::Repeat ? "it is a repeat"
-                                                    : "it replaces what is there";
+    if (s_.sighting == Detail::Chance) return "the draw is certain";
+    return s_.verdict == Verdict::Repeat ? "it is a repeat" : "it replaces what is there";
+  }
+
+  std::string why_promoted() const {
+    return s_.verdict == Verdict::Chance ? "the draw is certain" : "it is its " + nth_sighting();
   }
 
   std::string why_not_written() const {
     switch (s_.sighting) {
       case Detail::FirstSighting:
         return "it is a first sighting";
+      case Detail::FewSightings:
+        return "it is not its " + nth_sighting();
+      case Detail::NotChosen:
+        return "the draw is certain to be against it";
       case Detail::Never:
         return "the policy writes nothing";
+      case Detail::TooLarge:
+        return "it is too large for the disk";
       default:
         return "there is no disk";
     }

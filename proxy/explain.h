@@ -46,8 +46,11 @@ struct Situation {
   bool served_from_memory = false;  // not read from disk for it
   bool would_promote = false;       // a GET that it answers has it written to disk
 
-  admission::Verdict verdict = admission::Verdict::FirstSighting;  // of the filter alone
-  cache::Detail sighting = cache::Detail::FirstSighting;           // what a sighting would decide
+  admission::Verdict verdict = admission::Verdict::FirstSighting;  // of the policy alone
+  double chance = 1;                                      // that it admits, where it is Undecided
+  bool is_chance_by_size = false;                         // of the body
+  unsigned sightings_needed = 2;                          // as AdmissionPolicy::sightings_needed()
+  cache::Detail sighting = cache::Detail::FirstSighting;  // what a sighting would decide
   Seconds configured_stale_if_error{0};
   bool has_memory_tier = true;
   bool is_being_fetched = false;  // by a flight that others may join

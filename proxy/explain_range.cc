@@ -61,7 +61,10 @@ std::string why_part(const Situation& s, const policy::RequestFacts& request) {
   if (!is_sharable(request, s.request.has_body())) return "what this request gets is for it alone";
   if (s.is_uncacheable) return "the whole was uncacheable lately";
   if (s.verdict == admission::Verdict::Never) return "the policy writes nothing";
-  return "the whole is fetched for a part at its second sighting";
+  if (s.verdict == admission::Verdict::Undecided)
+    return "a draw decides about the whole, when it comes";
+  return s.sightings_needed == 2 ? "the whole is fetched for a part at its second sighting"
+                                 : "the whole is fetched for a part when its sightings suffice";
 }
 
 /// What a whole of that length is served as; the words are for who gets parts of it.

@@ -1,6 +1,7 @@
 #include "proxy/explainer.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cache/partial.h"
@@ -61,8 +62,13 @@ Situation Explainer::look(Request request) const {
     if (const auto held = cache::kept_range(*part->head, part->body_bytes))
       s.part = KeptPart{part->head, *held};
   }
-  s.verdict = cache_.peek(s.key);
-  s.sighting = cache_.foresee(s.key, std::nullopt);
+  // What is fetched in its place is taken to be as long as what is stored.
+  const auto body_bytes = s.head ? std::optional(s.body_bytes) : std::nullopt;
+  s.verdict = cache_.peek(s.key, body_bytes);
+  s.chance = cache_.chance(body_bytes);
+  s.is_chance_by_size = settings_.admission.policy == PolicyName::SizeProbability;
+  s.sightings_needed = cache_.sightings_needed();
+  s.sighting = cache_.foresee(s.key, body_bytes);
   s.configured_stale_if_error =
       std::chrono::duration_cast<Seconds>(sites_.stale_if_error(s.request.host));
   s.has_memory_tier = settings_.cache.memory_bytes > 0;

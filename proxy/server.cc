@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <new>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -13,7 +14,9 @@
 #include "config/units.h"
 #include "proxy/cache_directory.h"
 #include "proxy/descriptor_limit.h"
+#include "proxy/filter_gauges.h"
 #include "proxy/listener.h"
+#include "proxy/sighting_options.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -70,7 +73,8 @@ std::string Server::start() {
   }
   disk_ = std::make_unique<DiskPool>(settings_.cache.disk_threads, kDiskQueueMax);
   if (std::string failure = listen(); !failure.empty()) return failure;
-  maintenance_ = std::make_unique<Maintenance>(clock_, *policy_, *cache_, access_log_.get());
+  maintenance_ = std::make_unique<Maintenance>(settings_.admission, clock_, *policy_, *cache_,
+                                               access_log_.get());
   for (const auto& worker : workers_) worker->start();
   workers_started_ = true;
   if (settings_.admin.enabled) {
@@ -80,7 +84,11 @@ std::string Server::start() {
         [this](std::string_view head) { return explainer_->explain(head); },
         [this](net::io_context& io, std::string_view json) {
           return purger_->purge_json(io, json, "admin");
-        });
+        },
+        keeper_ ? Admin::ImportSightings([this](SightingKeeper::ImportDone done) {
+          keeper_->import_offered(std::move(done));
+        })
+                : Admin::ImportSightings());
     const auto bound = admin_->start(settings_.admin.listen);
     if (!bound) {
       return "cannot listen on [admin] listen = \"" + settings_.admin.listen.host + ":" +
@@ -109,17 +117,20 @@ std::string Server::open_cache() {
     return "[admission] expected_keys = " + std::to_string(settings_.admission.expected_keys) +
            " needs more memory than there is";
   }
-  const bool keeps_sightings = on_disk && policy_->filter() != nullptr;
-  CacheSettings of_objects = cache;  // the journal of sightings is a part of [cache] disk
-  if (keeps_sightings) of_objects.disk_bytes -= journal_options().bytes_max;
+  admission::TwoGenerationFilter* const filter = on_disk ? policy_->filter() : nullptr;
+  CacheSettings of_objects = cache;
+  std::optional<admission::SightingJournal::Options> journal;
+  if (filter != nullptr) {
+    journal = journal_options(settings_, filter->size(), seed_->id());
+    of_objects.disk_bytes -= journal->bytes_max;
+  }
   auto opened =
       cache::Cache::open(of_objects, on_disk ? files_.get() : nullptr, *policy_, *seed_, metrics_);
   if (!opened) return "cannot use [cache] disk: " + opened.error().message();
   cache_ = std::move(*opened);
-  if (keeps_sightings) {
-    keeper_ =
-        std::make_unique<SightingKeeper>(*files_, journal_options(), *policy_->filter(), clock_,
-                                         metrics_, [this] { return cache_->is_disk_up(); });
+  if (journal) {
+    keeper_ = std::make_unique<SightingKeeper>(*files_, *journal, *filter, clock_, metrics_,
+                                               [this] { return cache_->is_disk_up(); });
     keeper_->start();
   }
   sites_ = std::make_unique<const cache::Sites>(settings_, cache_->seed());
@@ -130,19 +141,6 @@ std::string Server::open_cache() {
        {"disk", on_disk && !cache_->is_disk_up() ? "not usable" : format_bytes(cache.disk_bytes)},
        {"memory", format_bytes(cache.memory_bytes)}});
   return {};
-}
-
-admission::SightingJournal::Options Server::journal_options() const {
-  constexpr std::uint64_t kShareMax = 16;  // of a small disk, one in so many bytes at most
-  const admission::FilterSize& size = policy_->filter()->size();
-  const std::uint64_t wanted =
-      admission::SightingJournal::bytes_for(size, settings_.admission.window);
-  return {
-      .seed_id = seed_->id(),
-      .size = size,
-      .window = settings_.admission.window,
-      .previous_rate_max = admission::previous_rate_max(settings_.admission.false_positive_rate),
-      .bytes_max = std::min(wanted, settings_.cache.disk_bytes / kShareMax)};
 }
 
 std::string Server::listen() {
@@ -212,31 +210,7 @@ void Server::register_gauges() {
       [this] { return static_cast<double>(cache_->purge_folds()); });
   gauge("secondsight_flights", "Shared fetches under way.",
         [this] { return static_cast<double>(flights_.count()); });
-  const auto filter = [this, &gauge](const char* name, const char* help, auto read) {
-    gauge(name, help,
-          [this, read] { return static_cast<double>(read(policy_->status(clock_.steady()))); });
-  };
-  using Status = admission::FilterStatus;
-  filter("secondsight_filter_memory_bytes", "Memory of the admission filter, both generations.",
-         [](const Status& s) { return s.memory_bytes; });
-  filter("secondsight_filter_fill_ratio", "Share of bits set in the filter's current generation.",
-         [](const Status& s) { return s.fill; });
-  filter("secondsight_filter_marked_keys",
-         "Keys marked in the filter's current generation, estimated.",
-         [](const Status& s) { return s.marked_keys; });
-  filter("secondsight_filter_false_positive_rate",
-         "Chance that a key never seen is taken for a repeat now, both generations, by formula.",
-         [](const Status& s) { return s.false_positive_rate; });
-  filter("secondsight_filter_window_age_seconds", "Age of the filter's current generation.",
-         [](const Status& s) { return std::chrono::duration<double>(s.window_age).count(); });
-  for (const bool by_age : {true, false}) {
-    metrics_.counter_from(
-        "secondsight_filter_rotations_total", "Rotations of the filter, by cause.",
-        {{"cause", by_age ? "age" : "fill"}}, [this, by_age] {
-          const Status s = policy_->status(clock_.steady());
-          return static_cast<double>(by_age ? s.rotations_by_age : s.rotations_by_fill);
-        });
-  }
+  register_filter_gauges(metrics_, *policy_, clock_);
   for (const bool footer : {true, false}) {
     metrics_.counter_from("secondsight_written_bytes_total",
                           "Bytes handed to the disk cache's file system, by cause.",

@@ -55,7 +55,6 @@ class Server {
  private:
   std::string find_used_address() const;
   std::string open_cache();
-  admission::SightingJournal::Options journal_options() const;
   std::string listen();
   void register_gauges();
   void end_workers();

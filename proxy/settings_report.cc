@@ -1,6 +1,8 @@
 #include "proxy/settings_report.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <string>
 
 #include "admission/bloom_math.h"
@@ -24,6 +26,25 @@ void describe_filter(const Settings& settings, std::string& out) {
                                              .disk_bytes = settings.cache.disk_bytes};
   for (const std::string& warning : admission::warn_of_filter(settings.admission, around))
     out += "warning    " + warning + "\n";
+}
+
+/// What the policy does with its own settings, if it has any.
+std::string policy_words(const AdmissionSettings& admission) {
+  const std::string name(to_string(admission.policy));
+  std::array<char, 32> chance{};
+  std::snprintf(chance.data(), chance.size(), "%.6g", admission.probability);
+  switch (admission.policy) {
+    case PolicyName::Probability:
+      return name + ": each sighting is admitted with chance " + chance.data();
+    case PolicyName::SizeProbability:
+      return name + ": a body of " + format_bytes(admission.size_scale_bytes) +
+             " is admitted with chance 0.37, one of half of that with 0.61, twice that 0.14";
+    case PolicyName::NthSighting:
+      return name + ": at sighting " + std::to_string(admission.sightings) +
+             ", by as many filters less one";
+    default:
+      return name;
+  }
 }
 
 std::string scrub_words(const CacheSettings& cache) {
@@ -82,7 +103,7 @@ std::string describe(const Settings& settings) {
       "memory     " + (cache.memory_bytes == 0 ? "none" : format_bytes(cache.memory_bytes)) + "\n";
   out += "scrub      " + scrub_words(cache) + "\n";
   out += "stale      for a failing origin: " + stale_words(cache.stale_if_error) + "\n";
-  out += "policy     " + std::string(to_string(settings.admission.policy)) + "\n";
+  out += "policy     " + policy_words(settings.admission) + "\n";
   if (settings.admission.policy == PolicyName::SecondSighting) describe_filter(settings, out);
   out += "admin      " +
          (settings.admin.enabled ? "http://" + address(settings.admin.listen) : "off") + "\n";
@@ -96,7 +117,7 @@ std::string describe(const Settings& settings) {
 }
 
 std::optional<BadFilterSetting> find_bad_filter_setting(const AdmissionSettings& settings) {
-  if (settings.policy != PolicyName::SecondSighting) return std::nullopt;
+  if (!remembers_sightings(settings.policy)) return std::nullopt;
   if (const auto reason = admission::explain_bad_window(settings.window))
     return BadFilterSetting{"admission.window", "[admission] " + *reason};
   // The other half is for the memory tier, the index of the disk, and everybody else.

@@ -114,6 +114,10 @@ SnapshotImport import_offered(FileSystem& files, TwoGenerationFilter& filter, st
   const auto refuse_unread = [](const boost::system::error_code& error) {
     return refuse_import(std::string(kOfferedSnapshot) + ": " + explain_unreadable(error));
   };
+  if (filter.sweeping()) {  // before a large file is read for nothing
+    so_far.is_busy = true;
+    return so_far;
+  }
   const auto file = files.open(kOfferedSnapshot);
   if (!file) return refuse_unread(file.error());
   // Before memory is taken for bits that do not fit.

@@ -1,5 +1,6 @@
 #include "proxy/sighting_keeper.h"
 
+#include <span>
 #include <string>
 #include <utility>
 
@@ -24,7 +25,9 @@ SightingKeeper::SightingKeeper(FileSystem& files,
                                const admission::SightingJournal::Options& options,
                                admission::TwoGenerationFilter& filter, const Clock& clock,
                                Metrics& metrics, std::function<bool()> is_usable)
-    : filter_(filter),
+    : files_(files),
+      options_(options),
+      filter_(filter),
       clock_(clock),
       is_usable_(std::move(is_usable)),
       journal_(files, options),
@@ -66,10 +69,10 @@ void SightingKeeper::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SightingKeeper::post(Task task) {
+void SightingKeeper::import_offered(ImportDone done) {
   {
     const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
+    waiting_.push_back(std::move(done));
   }
   wake_.notify_one();
 }
@@ -79,17 +82,40 @@ void SightingKeeper::run() {
   sync_due_ = clock_.steady() + kSyncPause;
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait_for(lock, kTakePause, [this] { return stopping_ || !tasks_.empty(); });
+    wake_.wait_for(lock, kTakePause, [this] { return stopping_; });
     const bool is_last = stopping_;
-    std::vector<Task> tasks = std::exchange(tasks_, {});
+    const bool imports = !is_last && !waiting_.empty();
     lock.unlock();
-    for (const Task& task : tasks) task(journal_);
+    if (imports) import_next();
     const SteadyTime now = clock_.steady();
     if (is_last) write_due_ = sync_due_ = now;
     tick(now);
     if (is_last) return;
     lock.lock();
   }
+}
+
+/// What cannot be merged during a sweep is tried again a moment later.
+void SightingKeeper::import_next() {
+  so_far_ = proxy::import_offered(files_, filter_, options_.seed_id, options_.previous_rate_max,
+                                  std::move(so_far_));
+  if (so_far_.is_busy) return;
+  SnapshotImport import = std::exchange(so_far_, {});
+  if (import.new_bits > 0) {
+    const auto kept = journal_.keep_previous(filter_, clock_.wall());
+    if (!check(kept)) note_unkept(import, kept.error());
+    count_written();
+  }
+  log_line(LogLevel::Info, "sightings imported",
+           {{"merged", std::to_string(import.merged)},
+            {"refused", std::to_string(import.refused)},
+            {"new_bits", std::to_string(import.new_bits)},
+            {"reason", import.reason}});
+  std::unique_lock lock(mutex_);
+  const ImportDone done = std::move(waiting_.front());
+  waiting_.pop_front();
+  lock.unlock();
+  done(std::move(import));
 }
 
 void SightingKeeper::tick(SteadyTime now) {
@@ -140,7 +166,12 @@ void SightingKeeper::follow_rotation(std::size_t before) {
 void SightingKeeper::write() {
   if (batch_.empty() || !is_restored_ || !is_usable_()) return;
   if (check(journal_.append(batch_, clock_.wall()))) batch_.clear();
-  written_.add(journal_.written_bytes() - std::exchange(counted_bytes_, journal_.written_bytes()));
+  count_written();
+}
+
+void SightingKeeper::count_written() {
+  const std::uint64_t written = journal_.written_bytes();
+  written_.add(written - std::exchange(counted_bytes_, written));
 }
 
 bool SightingKeeper::check(const Result<>& done) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "config/clock.h"
 #include "config/file_system.h"
 #include "config/metrics.h"
+#include "proxy/sighting_import.h"
 
 namespace secondsight::proxy {
 
@@ -33,9 +35,11 @@ class SightingKeeper {
   /// Hands over the last marks, syncs, ends the thread.
   void stop();
 
-  /// Runs on the keeper's thread. Not after stop().
-  using Task = std::function<void(admission::SightingJournal&)>;
-  void post(Task task);
+  /// Merges the snapshot that lies in the directory (kOfferedSnapshot) into the filter's
+  /// `previous`, and keeps it for a restart. `done` is told on the keeper's thread; never after
+  /// stop(). Any thread.
+  using ImportDone = std::function<void(SnapshotImport)>;
+  void import_offered(ImportDone done);
 
   /// First sightings that did not reach the journal so far. Any thread.
   std::uint64_t lost() const noexcept { return lost_.value(); }
@@ -47,10 +51,14 @@ class SightingKeeper {
   void take_marks();
   void follow_rotation(std::size_t before);
   void write();
+  void count_written();
+  void import_next();
   void tell(const admission::SightingJournal::Restored& restored);
   /// Whether it went well; the first failure after a success is logged, and the next success.
   bool check(const Result<>& done);
 
+  FileSystem& files_;
+  const admission::SightingJournal::Options options_;
   admission::TwoGenerationFilter& filter_;
   const Clock& clock_;
   const std::function<bool()> is_usable_;
@@ -68,8 +76,9 @@ class SightingKeeper {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false;    // guarded by mutex_
-  std::vector<Task> tasks_;  // guarded by mutex_
+  bool stopping_ = false;           // guarded by mutex_
+  std::deque<ImportDone> waiting_;  // likewise
+  SnapshotImport so_far_;           // of the import that is under way
   std::thread thread_;
 };
 

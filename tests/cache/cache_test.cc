@@ -10,11 +10,14 @@
 namespace secondsight::cache {
 namespace {
 
+constexpr std::uint64_t kDrawSeed = 20261130;
+
 struct Options {
   PolicyName policy = PolicyName::SecondSighting;
   std::uint64_t memory_bytes = 64_MiB;
   std::uint64_t disk_bytes = 16_MiB;
   std::uint64_t max_object = 1_GiB;
+  double probability = 0.5;
 };
 
 class CacheUnderTest {
@@ -23,7 +26,8 @@ class CacheUnderTest {
     AdmissionSettings admission;
     admission.policy = options.policy;
     admission.expected_keys = 1'000;
-    policy_ = admission::make_policy(admission, SteadyTime{std::chrono::hours{1}});
+    admission.probability = options.probability;
+    policy_ = admission::make_policy(admission, SteadyTime{std::chrono::hours{1}}, kDrawSeed);
     settings_.memory_bytes = options.memory_bytes;
     settings_.disk_bytes = options.disk_bytes;
     settings_.max_object = options.max_object;
@@ -146,6 +150,135 @@ TEST(Cache, AHitInMemoryIsWrittenOnce) {
   EXPECT_EQ(cache->log_counters().records, 1U);
 }
 
+TEST(Cache, AHitInMemoryIsOneSightingOfThoseThatThePolicyAsksFor) {
+  const CacheUnderTest cache({.policy = PolicyName::NthSighting});
+  const auto object = object_of("/a");
+  EXPECT_EQ(cache->sight(object->key, 100).detail, Detail::FirstSighting);
+  cache->keep(object, Newcomer::First);
+  EXPECT_FALSE(cache->would_promote(*object));
+  EXPECT_FALSE(cache->promote(object)) << "the second";
+  EXPECT_FALSE(object->on_disk) << "a later one may";
+  EXPECT_TRUE(cache->would_promote(*object));
+  EXPECT_TRUE(cache->promote(object)) << "the third";
+  cache->drain();
+  EXPECT_EQ(cache->objects_on_disk(), 1U);
+}
+
+/// With two sightings enough, what is in memory is proof of the first; with three it is not.
+TEST(Cache, WhatThePolicyForgotWhileItWasInMemory) {
+  for (const PolicyName policy : {PolicyName::SecondSighting, PolicyName::NthSighting}) {
+    const CacheUnderTest cache({.policy = policy});
+    const auto object = object_of("/a");
+    cache->keep(object, Newcomer::First);
+    const bool is_enough = policy == PolicyName::SecondSighting;
+    EXPECT_EQ(cache->would_promote(*object), is_enough);
+    EXPECT_EQ(cache->promote(object), is_enough);
+    cache->drain();
+  }
+}
+
+TEST(Cache, EachHitInMemoryIsADraw) {
+  const CacheUnderTest cache({.policy = PolicyName::Probability});
+  constexpr int kObjects = 400;
+  int at_once = 0;
+  for (int i = 0; i < kObjects; ++i) {
+    const auto object = object_of("/" + std::to_string(i));
+    EXPECT_TRUE(cache->would_promote(*object)) << "if the draw is for it";
+    int hits = 1;
+    while (!cache->promote(object) && hits < 100) {
+      EXPECT_FALSE(object->on_disk);
+      ++hits;
+    }
+    EXPECT_LT(hits, 100);
+    at_once += hits == 1 ? 1 : 0;
+    if (i % 50 == 0) cache->drain();
+  }
+  EXPECT_NEAR(at_once, kObjects / 2, 50) << "5 sigma, draw seed " << kDrawSeed;
+}
+
+/// Says what it is told to say, and remembers what it is to forget.
+class ScriptedPolicy final : public admission::AdmissionPolicy {
+ public:
+  admission::Verdict sight(const admission::Fingerprint&,
+                           std::optional<std::uint64_t>) noexcept override {
+    return verdict;
+  }
+  admission::Verdict peek(const admission::Fingerprint&,
+                          std::optional<std::uint64_t>) const noexcept override {
+    return verdict;
+  }
+  void forget(const admission::Fingerprint& key) noexcept override { forgotten.push_back(key); }
+
+  admission::Verdict verdict = admission::Verdict::Always;
+  std::vector<admission::Fingerprint> forgotten;
+};
+
+TEST(Cache, WhatIsOnDiskIsReplacedWhateverThePolicySaysButNever) {
+  CacheSettings settings;
+  settings.disk_bytes = 16_MiB;
+  ScriptedPolicy policy;
+  Metrics metrics;
+  TestDisk disk;
+  const auto cache = std::move(*Cache::open(settings, disk.files.get(), policy, kSeed, metrics));
+  const auto object = object_of("/a");
+  EXPECT_EQ(cache->store(*cache->sight(object->key, 100).admitted, object), Detail::None);
+  cache->drain();
+  struct Row {
+    admission::Verdict verdict;
+    Detail of_new, of_stored;
+  };
+  using enum admission::Verdict;
+  for (const Row& row :
+       {Row{Always, Detail::Always, Detail::Always}, Row{Repeat, Detail::Repeat, Detail::Repeat},
+        Row{Chance, Detail::Chance, Detail::Repeat},
+        Row{FirstSighting, Detail::FirstSighting, Detail::Repeat},
+        Row{FewSightings, Detail::FewSightings, Detail::Repeat},
+        Row{NotChosen, Detail::NotChosen, Detail::Repeat},
+        Row{Undecided, Detail::Chance, Detail::Repeat}, Row{Never, Detail::Never, Detail::Never}}) {
+    policy.verdict = row.verdict;
+    SCOPED_TRACE(to_string(row.verdict));
+    EXPECT_EQ(to_string(cache->foresee(key_of("/b"), 100)), to_string(row.of_new));
+    EXPECT_EQ(to_string(cache->foresee(object->key, 100)), to_string(row.of_stored));
+    EXPECT_EQ(to_string(cache->sight(object->key, 100).detail), to_string(row.of_stored));
+  }
+}
+
+TEST(Cache, ThePolicyForgetsWhatIsPurgedByItsKey) {
+  CacheSettings settings;
+  settings.memory_bytes = 64_MiB;
+  settings.disk_bytes = 0;
+  ScriptedPolicy policy;
+  Metrics metrics;
+  const auto cache = std::move(*Cache::open(settings, nullptr, policy, kSeed, metrics));
+  const CacheKey a = key_of("/a");
+  const auto purge = [&](PurgeScope scope, PurgeKind kind, std::string text) {
+    policy.forgotten.clear();
+    cache->purge({Purge{scope, kind, std::move(text)}}, WallTime{}, {});
+    return policy.forgotten;
+  };
+  using Keys = std::vector<admission::Fingerprint>;
+  EXPECT_EQ(purge(PurgeScope::Url, PurgeKind::Hard, a.text()), Keys{a.fingerprint()});
+  EXPECT_EQ(purge(PurgeScope::Url, PurgeKind::Soft, a.text()), Keys{});
+  EXPECT_EQ(purge(PurgeScope::Prefix, PurgeKind::Hard, a.text()), Keys{});
+  EXPECT_EQ(purge(PurgeScope::Tag, PurgeKind::Hard, "a"), Keys{});
+  EXPECT_EQ(purge(PurgeScope::Everything, PurgeKind::Hard, ""), Keys{});
+
+  policy::FieldBlock german;
+  german.add("Accept-Language", "de");
+  ObjectHead head;
+  head.status = 200;
+  head.fields.add("Vary", "Accept-Language");
+  head.facts = policy::read_facts(200, head.fields, WallTime{});
+  const Placement placement = cache->place(a, nullptr, german, head);
+  EXPECT_EQ(purge(PurgeScope::Url, PurgeKind::Hard, a.text()),
+            (Keys{a.fingerprint(), placement.key.fingerprint()}))
+      << "its variants too";
+
+  policy.forgotten.clear();
+  cache->invalidate(a, nullptr, WallTime{});
+  EXPECT_EQ(policy.forgotten, Keys{a.fingerprint()});
+}
+
 TEST(Cache, NothingIsPromotedWhereNothingIsWritten) {
   for (const Options& options : {Options{.policy = PolicyName::Never}, Options{.disk_bytes = 0}}) {
     const CacheUnderTest cache(options);
@@ -171,10 +304,10 @@ TEST(Cache, APromotionThatTheQueueRefusesIsTriedAgain) {
 }
 
 TEST(Cache, ForeseeingCountsNothingAndIsRight) {
-  for (const PolicyName policy :
-       {PolicyName::SecondSighting, PolicyName::Always, PolicyName::Never}) {
+  for (const PolicyName policy : kPolicyNames) {
+    if (policy == PolicyName::SizeProbability) continue;  // it draws
     for (const std::uint64_t disk_bytes : {std::uint64_t{0}, 16_MiB}) {
-      const CacheUnderTest cache({.policy = policy, .disk_bytes = disk_bytes});
+      const CacheUnderTest cache({.policy = policy, .disk_bytes = disk_bytes, .probability = 1});
       const CacheKey key = key_of("/a");
       for (const std::uint64_t body_bytes : {10U, 10U, 9U << 20}) {
         const Detail foreseen = cache->foresee(key, body_bytes);
@@ -184,7 +317,9 @@ TEST(Cache, ForeseeingCountsNothingAndIsRight) {
       const auto object = object_of("/b");
       const bool promotes = cache->would_promote(*object);
       EXPECT_EQ(cache->promote(object), promotes);
-      EXPECT_FALSE(cache->would_promote(*object));
+      if (promotes) {
+        EXPECT_FALSE(cache->would_promote(*object));
+      }
       cache->drain();
     }
   }

@@ -73,6 +73,43 @@ TEST(ReadOnlyDirectory, ExcludesARunningProcessAndIsExcludedByIt) {
             errc::device_or_resource_busy);
 }
 
+TEST(ReadOnlyDirectory, WithoutTheLockARunningProcessIsWatched) {
+  const TemporaryDirectory directory;
+  auto running = PosixFileSystem::open_directory(directory.path());
+  ASSERT_TRUE(running);
+  auto looking =
+      ReadOnlyDirectory::open_directory(directory.path(), ReadOnlyDirectory::Locking::None);
+  ASSERT_TRUE(looking) << looking.error().message();
+  EXPECT_TRUE((*looking)->list()->empty());
+  ASSERT_TRUE((*running)->create("a"));
+  EXPECT_EQ(*(*looking)->list(), std::vector<std::string>{"a"});
+  EXPECT_EQ((*looking)->remove("a").error(), errc::read_only_file_system);
+  running->reset();
+  EXPECT_TRUE(PosixFileSystem::open_directory(directory.path())) << "nobody is kept out";
+}
+
+TEST(SingleFile, IsMadeOnceForItsOwnerAndReadBack) {
+  const TemporaryDirectory directory;
+  const fs::path path = fs::path(directory.path()) / "one";
+  EXPECT_EQ(open_file(path).error(), errc::no_such_file_or_directory);
+  {
+    auto file = create_file(path);
+    ASSERT_TRUE(file);
+    const auto bytes = test::body_of(1, 1, 1'000);
+    const std::array<std::span<const std::byte>, 1> pieces{bytes};
+    EXPECT_TRUE((*file)->write_at(0, pieces));
+  }
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(create_file(path).error(), errc::file_exists);
+  auto file = open_file(path);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(*(*file)->size(), 1'000U);
+  std::array<std::byte, 1> byte{};
+  const std::array<std::span<const std::byte>, 1> pieces{byte};
+  EXPECT_TRUE((*file)->write_at(0, pieces).has_error()) << "it is to be read";
+  EXPECT_EQ(open_file(directory.path()).error(), errc::is_a_directory);
+}
+
 TEST(ReadOnlyDirectory, AMissingDirectoryIsNotMade) {
   const TemporaryDirectory directory;
   const fs::path missing = fs::path(directory.path()) / "missing";

@@ -29,6 +29,45 @@ void expect_faults(const std::vector<BadLine>& cases) {
   }
 }
 
+TEST(SettingsFaults, OfAPolicysOwnKeys) {
+  expect_faults({
+      {"admission = {policy = \"probability\", probability = 0}",
+       "1:52: [admission] probability must be above 0 and at most 1, not 0"},
+      {"admission = {policy = \"probability\", probability = 1.5}",
+       "1:52: [admission] probability must be above 0 and at most 1, not 1.5"},
+      {"admission = {policy = \"probability\", probability = \"10%\"}",
+       "1:52: [admission] probability must be a number, such as 0.1, not a string"},
+      {"admission = {policy = \"size-probability\", size_scale = 0}",
+       "1:56: [admission] size_scale must be between 1 B and 1 PiB, not 0"},
+      {"admission = {policy = \"size-probability\", size_scale = \"64k\"}",
+       R"(1:56: [admission] size_scale is "64k", which is not a size; write a number and a unit, such as "512KiB", "64MiB" or "10GiB")"},
+      {"admission = {policy = \"nth-sighting\", sightings = 1}",
+       "1:51: [admission] sightings must be between 2 and 8, not 1"},
+      {"admission = {policy = \"nth-sighting\", sightings = 9}",
+       "1:51: [admission] sightings must be between 2 and 8, not 9"},
+      {"admission.probabilty = 0.1",
+       R"(1:11: unknown key "probabilty" in [admission]; did you mean "probability"?)"},
+      {"cache.size_scale = 1",
+       R"(1:7: unknown key "size_scale" in [cache]; it belongs to [admission])"},
+  });
+}
+
+TEST(SettingsFaults, AKeyThatThePolicyDoesNotUse) {
+  expect_faults({
+      {"admission.probability = 0.1",
+       R"(1:25: [admission] probability is used by policy "probability" only, and the policy is "second-sighting"; leave one of them out)"},
+      {"admission = {size_scale = \"1MiB\", policy = \"always\"}",
+       R"(1:27: [admission] size_scale is used by policy "size-probability" only, and the policy is "always"; leave one of them out)"},
+      {"admission = {policy = \"probability\", sightings = 3}",
+       R"(1:50: [admission] sightings is used by policy "nth-sighting" only, and the policy is "probability"; leave one of them out)"},
+      // What the policy was meant to be is not known.
+      {"admission = {policy = \"nth-sightings\", sightings = 3}",
+       R"(1:23: [admission] policy must be "second-sighting", "always", "never", "probability", "size-probability", "nth-sighting", "classic-bloom", "scalable-bloom", "cuckoo" or "exact", not "nth-sightings"; did you mean "nth-sighting"?)"},
+      {"admission = {policy = 3, sightings = 3}",
+       R"(1:23: [admission] policy must be "second-sighting", "always", "never", "probability", "size-probability", "nth-sighting", "classic-bloom", "scalable-bloom", "cuckoo" or "exact", not a whole number)"},
+  });
+}
+
 TEST(SettingsFaults, UnknownNames) {
   expect_faults({
       {"cache.memroy = \"1GiB\"",
@@ -78,7 +117,7 @@ TEST(SettingsFaults, WrongTypes) {
       {"admin.listen = [\"127.0.0.1:1\"]",
        R"(1:16: [admin] listen must be one address, such as "127.0.0.1:9180", or "" for none, not a list)"},
       {"admission.policy = 1979-05-27",
-       R"(1:20: [admission] policy must be "second-sighting", "always" or "never", not a date or time)"},
+       R"(1:20: [admission] policy must be "second-sighting", "always", "never", "probability", "size-probability", "nth-sighting", "classic-bloom", "scalable-bloom", "cuckoo" or "exact", not a date or time)"},
       {"admission.false_positive_rate = \"1%\"",
        "1:33: [admission] false_positive_rate must be a number, such as 0.01, not a string"},
       {"log.level = {}",
@@ -150,8 +189,12 @@ TEST(SettingsFaults, UnreadableValues) {
        R"(1:14: [cache] disk is "10 gigs", which is not a size; write a number and a unit, such as "512KiB", "64MiB" or "10GiB")"},
       {"proxy.idle_timeout = \"60\"",
        R"(1:22: [proxy] idle_timeout is "60", which is not a duration; write a whole number and a unit, such as "250ms", "30s", "5m", "24h" or "7d")"},
+      {"admission.policy = \"2nd-sighting\"",
+       R"(1:20: [admission] policy must be "second-sighting", "always", "never", "probability", "size-probability", "nth-sighting", "classic-bloom", "scalable-bloom", "cuckoo" or "exact", not "2nd-sighting"; did you mean "nth-sighting"?)"},
+      {"admission.policy = \"cukoo\"",
+       R"(1:20: [admission] policy must be "second-sighting", "always", "never", "probability", "size-probability", "nth-sighting", "classic-bloom", "scalable-bloom", "cuckoo" or "exact", not "cukoo"; did you mean "cuckoo"?)"},
       {"admission.policy = \"allways\"",
-       R"(1:20: [admission] policy must be "second-sighting", "always" or "never", not "allways"; did you mean "always"?)"},
+       R"(1:20: [admission] policy must be "second-sighting", "always", "never", "probability", "size-probability", "nth-sighting", "classic-bloom", "scalable-bloom", "cuckoo" or "exact", not "allways"; did you mean "always"?)"},
       {"log.level = \"verbose\"",
        R"(1:13: [log] level must be "debug", "info", "warning" or "error", not "verbose")"},
       {"cache.directory = \"a\\u0000b\"",
@@ -336,7 +379,7 @@ memroy  = 2
           "s.toml:2:11: [proxy] workers must be between 0 and 256, not -1",
           R"(s.toml:3:1: unknown key "lisen" in [proxy]; did you mean "listen"?)",
           R"(s.toml:5:11: [admission] window is "24", which is not a duration; write a whole number and a unit, such as "250ms", "30s", "5m", "24h" or "7d")",
-          R"(s.toml:6:11: [admission] policy must be "second-sighting", "always" or "never", not "sometimes")",
+          R"(s.toml:6:11: [admission] policy must be "second-sighting", "always", "never", "probability", "size-probability", "nth-sighting", "classic-bloom", "scalable-bloom", "cuckoo" or "exact", not "sometimes")",
           R"(s.toml:8:11: [cache] memory must be 0 (no memory tier) or between 1 MiB and 1 PiB, not 1)",
           R"(s.toml:9:1: unknown key "memroy" in [cache]; did you mean "memory"?)",
       }));

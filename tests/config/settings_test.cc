@@ -147,6 +147,25 @@ drop_params = ["utm_*", "*"]
   EXPECT_EQ(settings.log, expected.log);
 }
 
+TEST(Settings, EveryPolicyHasItsNameAndItsKey) {
+  for (const PolicyName policy : kPolicyNames) {
+    const std::string name(to_string(policy));
+    EXPECT_EQ(
+        parse_good(std::string{kShortest} + "admission.policy = \"" + name + "\"").admission.policy,
+        policy)
+        << name;
+  }
+  const auto with = [](std::string_view line) {
+    return parse_good(std::string{kShortest} + "[admission]\n" + std::string{line}).admission;
+  };
+  EXPECT_EQ(with("policy = \"probability\"\nprobability = 0.25").probability, 0.25);
+  EXPECT_EQ(with("probability = 1\npolicy = \"probability\"").probability, 1);
+  EXPECT_EQ(with("policy = \"size-probability\"\nsize_scale = \"1MiB\"").size_scale_bytes, 1_MiB);
+  EXPECT_EQ(with("policy = \"size-probability\"\nsize_scale = 1").size_scale_bytes, 1U);
+  EXPECT_EQ(with("policy = \"nth-sighting\"\nsightings = 2").sightings, 2U);
+  EXPECT_EQ(with("policy = \"nth-sighting\"\nsightings = 8").sightings, 8U);
+}
+
 TEST(Settings, TakesTheEdgesOfItsRanges) {
   const auto with = [](std::string_view line) {
     return parse_good(std::string{kShortest} + std::string{line});
@@ -220,11 +239,36 @@ TEST(Settings, TheManualShowsEveryKeyWithItsDefault) {
   EXPECT_EQ(parse_good(example), defaults());
 
   const toml::table root = toml::parse(example);
+  const auto is_of_one_policy = [](const SettingKey& key) {
+    const auto keys = policy_keys();
+    return key.table == "admission" &&
+           std::any_of(keys.begin(), keys.end(),
+                       [&](const PolicyKey& other) { return other.name == key.name; });
+  };
   for (const SettingKey& key : setting_keys()) {
     if (key.table == kSiteTable) continue;  // no site is the default
+    if (is_of_one_policy(key)) continue;    // a comment: a fault beside the default policy
     const auto* table = root.get_as<toml::table>(key.table);
     ASSERT_NE(table, nullptr) << key.table;
     EXPECT_TRUE(table->contains(key.name)) << key.table << '.' << key.name;
+  }
+}
+
+TEST(Settings, TheManualShowsTheKeysOfOnePolicyWithTheirDefaults) {
+  const std::string default_policy = "policy              = \"second-sighting\"";
+  for (const PolicyKey& key : policy_keys()) {
+    std::string example = manual_examples().front();
+    const std::string commented = "\n# " + std::string(key.name) + " ";
+    const auto comment = example.find(commented);
+    ASSERT_NE(comment, std::string::npos) << key.name;
+    example.erase(comment + 1, 2);
+    const auto policy = example.find(default_policy);
+    ASSERT_NE(policy, std::string::npos);
+    example.replace(policy, default_policy.size(),
+                    "policy = \"" + std::string(to_string(key.policy)) + "\"");
+    Settings expected = defaults();
+    expected.admission.policy = key.policy;
+    EXPECT_EQ(parse_good(example), expected) << key.name;
   }
 }
 

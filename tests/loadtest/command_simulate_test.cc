@@ -61,6 +61,36 @@ TEST(SimulateCommand, BothSizesMakePairsWithThePolicyThatIsNamed) {
   EXPECT_EQ(runs[1].at("hits"), 200u);
 }
 
+TEST(SimulateCommand, APolicyTakesWhatItAloneIsTold) {
+  const TemporaryDirectory files;
+  const std::string trace = files.write("small.csv", small_trace());
+  const std::string json = files.path("report.json");
+  struct Case {
+    const char* arguments;
+    const char* name;
+    std::uint64_t hits;
+    bool remembers;
+  };
+  for (const Case& c :
+       {Case{"probability --probability 1", "probability (probability = 1)", 200, false},
+        Case{"size-probability --size-scale 1", "size-probability (size_scale = \"1\")", 0, false},
+        Case{"nth-sighting --sightings 2", "nth-sighting (sightings = 2)", 100, true},
+        Case{"nth-sighting", "nth-sighting", 0, true}, Case{"exact", "exact", 100, true},
+        Case{"never", "never", 0, false}}) {
+    const Ran ran = run("simulate '" + trace + "' --disk 1MiB --keys 100% --json '" + json +
+                        "' --policy " + c.arguments);
+    ASSERT_EQ(ran.code, 0) << ran.text;
+    EXPECT_THAT(ran.text, HasSubstr(c.name));
+    EXPECT_EQ(ran.text.find(", which took ") != std::string::npos, c.remembers) << ran.text;
+    const auto report = boost::json::parse(read_text(json)).as_object();
+    const auto& comparison = report.at("comparisons").as_array()[0];
+    EXPECT_EQ(comparison.at("policy"), c.name);
+    const auto& first = comparison.at("runs").as_array()[0].as_object();
+    EXPECT_EQ(first.at("hits"), c.hits) << c.name;
+    EXPECT_EQ(first.at("admission_bytes").to_number<std::uint64_t>() > 0, c.remembers) << c.name;
+  }
+}
+
 TEST(SimulateCommand, BadUsageSaysWhatIsWrongAndEndsWithTwo) {
   const TemporaryDirectory files;
   const std::string trace = "simulate '" + files.write("small.csv", small_trace()) + "' ";
@@ -73,7 +103,11 @@ TEST(SimulateCommand, BadUsageSaysWhatIsWrongAndEndsWithTwo) {
            Case{"--disk 1MiB,", "--disk: '' is neither"},
            Case{"--memory -1%", "--memory: '-1%' is neither"},
            Case{"--memory 0", "--memory: '0' is neither"},
-           Case{"--policy never", "'never' is neither second-sighting nor always"},
+           Case{"--policy sometimes", "--policy sometimes: [admission] policy must be"},
+           Case{"--policy nth-sighting --sightings 1", "sightings must be between 2 and 8, not 1"},
+           Case{"--policy probability --probability x", "--policy probability: "},
+           Case{"--policy size-probability --size-scale 5x", "which is not a size"},
+           Case{"--policy always --probability 0.5", "used by policy \"probability\" only"},
            Case{"--keys some", "--keys: 'some' is neither"},
            Case{"--window 3", "--window: '3' is no time"},
            Case{"--max-object big", "--max-object: 'big'"},

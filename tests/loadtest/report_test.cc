@@ -155,7 +155,7 @@ TEST(FreshProxy, SizesFollowTheWorkloadDownToTheSmallestDisk) {
 
 TEST(FreshProxy, ConfigurationSaysWhatWasAsked) {
   FreshProxyOptions options;
-  options.policy = "always";
+  options.policy.policy = "always";
   options.origin_url = "http://127.0.0.1:9";
   options.disk_bytes = 123;
   options.memory_bytes = 45;
@@ -167,6 +167,11 @@ TEST(FreshProxy, ConfigurationSaysWhatWasAsked) {
             "[cache]\ndirectory = \"/a \\\"b\\\"\\\\c\"\ndisk = \"123\"\nmemory = \"45\"\n\n"
             "[admission]\npolicy = \"always\"\nexpected_keys = 6\nwindow = \"24h\"\n\n"
             "[admin]\nlisten = \"127.0.0.1:0\"\n");
+  options.policy.policy = "nth-sighting";
+  options.policy.sightings = "4";
+  EXPECT_NE(config_text(options, "/a")
+                .find("[admission]\npolicy = \"nth-sighting\"\nsightings = 4\nexpected_keys = 6\n"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -45,6 +45,21 @@ TEST(SimulateReport, TableShowsEachSizeAndWhereItIsBelowLru) {
   EXPECT_THAT(table, HasSubstr("below LRU: 1 of 2, by at most 4.00 points"));
 }
 
+TEST(SimulateReport, SaysWhatThePolicyTook) {
+  Comparison of = comparison();
+  EXPECT_THAT(table_of(of), HasSubstr("(2 MiB), always\n")) << "it remembers nothing";
+  of.runs[1].cache.admission_bytes = 3U << 20;
+  of.runs[1].cache.rotations_by_age = 4;
+  of.runs[1].cache.rotations_by_fill = 1;
+  EXPECT_THAT(table_of(of), HasSubstr("always, which took 3 MiB and rotated 5 times (1 of them "
+                                      "full)\n"));
+  const boost::json::object report = json_of(of);
+  const boost::json::object& second = report.at("runs").as_array()[1].as_object();
+  EXPECT_EQ(second.at("admission_bytes"), 3u << 20);
+  EXPECT_EQ(second.at("rotations_by_age"), 4u);
+  EXPECT_EQ(second.at("rotations_by_fill"), 1u);
+}
+
 TEST(SimulateReport, WithoutADiskNothingIsSaidOfWriting) {
   Comparison of = comparison();
   for (ComparedRun& run : of.runs) run.sizes = {.memory_bytes = 1 << 20};

@@ -69,6 +69,84 @@ TEST(Simulate, TheSecondSightingIsWrittenAndTheThirdHits) {
   EXPECT_GT(always.written_bytes, always.admitted_bytes) << "a segment's header";
 }
 
+TEST(Simulate, EveryPolicyRunsAndWritesItsShare) {
+  const Plan plan = rounds_of(4, 100, 1'000);
+  const SimulatedCacheSizes sizes{.disk_bytes = 1_MiB};
+  const std::uint64_t all = simulate(plan, kAlways, sizes).disk_hits;
+  EXPECT_EQ(all, 300u);
+  for (const PolicyName policy : kPolicyNames) {
+    SCOPED_TRACE(to_string(policy));
+    const SimulationResult result = simulate(plan, settings_of(policy), sizes);
+    EXPECT_EQ(result.admission_bytes > 0, remembers_sightings(policy));
+    switch (policy) {
+      case PolicyName::Always:
+        EXPECT_EQ(result.disk_hits, 300u);
+        break;
+      case PolicyName::Never:
+        EXPECT_EQ(result.disk_hits, 0u);
+        EXPECT_EQ(result.written_bytes, 0u);
+        break;
+      case PolicyName::Probability:  // 0.1 of each of four sightings
+        EXPECT_GT(result.disk_hits, 0u);
+        EXPECT_LT(result.disk_hits, 150u);
+        break;
+      case PolicyName::SizeProbability:  // exp(-1/65) of each
+        EXPECT_GT(result.disk_hits, 280u);
+        break;
+      case PolicyName::NthSighting:
+        EXPECT_EQ(result.disk_hits, 100u);
+        break;
+      default:
+        EXPECT_EQ(result.disk_hits, 200u);
+    }
+  }
+}
+
+TEST(Simulate, ACertainChanceIsAlways) {
+  AdmissionSettings certain = settings_of(PolicyName::Probability);
+  certain.probability = 1;
+  AdmissionSettings large = settings_of(PolicyName::SizeProbability);
+  large.size_scale_bytes = std::uint64_t{1} << 62U;
+  const Plan plan = rounds_of(3, 200, 2'000);
+  for (const SimulatedCacheSizes& sizes :
+       {SimulatedCacheSizes{.disk_bytes = 1_MiB},
+        SimulatedCacheSizes{.disk_bytes = 1_MiB, .memory_bytes = 1_MiB}}) {
+    const SimulationResult always = simulate(plan, kAlways, sizes);
+    for (const AdmissionSettings& settings : {certain, large}) {
+      const SimulationResult result = simulate(plan, settings, sizes);
+      EXPECT_EQ(result.disk_hits, always.disk_hits);
+      EXPECT_EQ(result.memory_hits, always.memory_hits);
+      EXPECT_EQ(result.written_bytes, always.written_bytes);
+    }
+  }
+}
+
+TEST(Simulate, AThirdSightingInMemoryIsWrittenAndASecondIsNot) {
+  const AdmissionSettings third = settings_of(PolicyName::NthSighting);
+  const SimulatedCacheSizes sizes{.disk_bytes = 1_MiB, .memory_bytes = 1_MiB};
+  EXPECT_EQ(simulate(rounds_of(2, 100, 1'000), third, sizes).written_bytes, 0u);
+  const SimulationResult result = simulate(rounds_of(3, 100, 1'000), third, sizes);
+  EXPECT_EQ(result.memory_hits, 200u);
+  EXPECT_GT(result.admitted_bytes, 100'000u);
+}
+
+TEST(Simulate, MoreSightingsWriteLess) {
+  std::vector<SourceRequest> requests;
+  for (int object = 0; object < 500; ++object)  // object n is asked for n mod 5 + 1 times
+    for (int i = 0; i <= object % 5; ++i)
+      requests.push_back({static_cast<double>(requests.size()), std::to_string(object), 100});
+  const Plan plan = plan_of(std::move(requests));
+  std::uint64_t last = simulate(plan, kSecondSighting, {.disk_bytes = 1_MiB}).admitted_bytes;
+  for (const unsigned sightings : {3U, 4U, 5U}) {
+    AdmissionSettings nth = settings_of(PolicyName::NthSighting);
+    nth.sightings = sightings;
+    const std::uint64_t bytes = simulate(plan, nth, {.disk_bytes = 1_MiB}).admitted_bytes;
+    EXPECT_LT(bytes, last) << sightings;
+    EXPECT_GT(bytes, 0u) << sightings;
+    last = bytes;
+  }
+}
+
 TEST(Simulate, AHitInMemoryIsWrittenWithoutAnotherFetch) {
   const SimulationResult result = simulate(rounds_of(3, 100, 1'000), kSecondSighting,
                                            {.disk_bytes = 1_MiB, .memory_bytes = 1_MiB});

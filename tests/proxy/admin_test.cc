@@ -1,7 +1,10 @@
 #include "proxy/admin.h"
 
 #include <atomic>
+#include <condition_variable>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -47,9 +50,27 @@ class AdminTest : public ::testing::Test {
     }
     co_return answer;
   }
+  /// Stands in for the keeper of sightings, which answers on a thread of its own.
+  void import_sightings(std::function<void(SnapshotImport)> done) {
+    const std::lock_guard lock(mutex);
+    importers.push_back(std::move(done));
+    asked.notify_one();
+  }
+  std::function<void(SnapshotImport)> next_importer() {
+    std::unique_lock lock(mutex);
+    asked.wait(lock, [this] { return !importers.empty(); });
+    auto done = std::move(importers.front());
+    importers.erase(importers.begin());
+    return done;
+  }
+  std::mutex mutex;
+  std::condition_variable asked;
+  std::vector<std::function<void(SnapshotImport)>> importers;  // guarded by mutex
+
   Metrics metrics;
   std::atomic<bool> is_draining{false};
-  Admin admin{metrics, [this] { return is_draining.load(); }, explain, purge};
+  Admin admin{metrics, [this] { return is_draining.load(); }, explain, purge,
+              [this](auto done) { import_sightings(std::move(done)); }};
   std::uint16_t port = 0;
 };
 
@@ -176,6 +197,67 @@ TEST_F(AdminTest, TellsHealthWhilePurgesWaitForTheDisk) {
   const RawResponse refused = ask("POST", "/purge", "x");
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.body, "{\"errors\":[\"too many purges wait for the disk; try again\"]}\n");
+}
+
+constexpr const char* kImport =
+    "POST /sightings/import HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+
+TEST_F(AdminTest, TellsWhatCameOfAnImport) {
+  RawClient client(port);
+  client.send(kImport);
+  const auto first = next_importer();
+  EXPECT_EQ(ask("GET", "/healthz").status, 200) << "meanwhile";
+  const RawResponse second = ask("POST", "/sightings/import");
+  EXPECT_EQ(second.status, 503);
+  EXPECT_NE(second.body.find("another import is under way"), std::string::npos) << second.body;
+  SnapshotImport import;
+  import.merged = 2;
+  import.new_bits = 7;
+  first(import);
+  const RawResponse answer = client.read_response("POST");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.field("Content-Type"), "application/json");
+  EXPECT_EQ(answer.body,
+            "{\"merged\":2,\"refused\":0,\"new_bits\":7,\"kept\":true,\"reason\":\"\"}\n");
+
+  client.send(kImport);
+  next_importer()(refuse_import("too full"));
+  const RawResponse refused = client.read_response("POST");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_NE(refused.body.find("too full"), std::string::npos) << refused.body;
+}
+
+TEST_F(AdminTest, ImportsForNoWebPageAndByPostOnly) {
+  RawClient page(port);
+  page.send(
+      "POST /sightings/import HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\n"
+      "Content-Length: 0\r\n\r\n");
+  EXPECT_EQ(page.read_response("POST").status, 403);
+  const RawResponse get = ask("GET", "/sightings/import");
+  EXPECT_EQ(get.status, 405);
+  EXPECT_EQ(get.field("Allow"), "POST");
+  EXPECT_TRUE(importers.empty());
+  Admin without(
+      metrics, [] { return false; }, explain, purge);
+  const auto bound = without.start({"127.0.0.1", 0});
+  ASSERT_TRUE(bound);
+  RawClient client(bound->port());
+  client.send(kImport);
+  EXPECT_EQ(client.read_response("POST").status, 404);
+}
+
+TEST_F(AdminTest, EndsWhileAnImportIsUnderWay) {
+  auto other = std::make_unique<Admin>(
+      metrics, [] { return false; }, explain, purge,
+      [this](auto done) { import_sightings(std::move(done)); });
+  const auto bound = other->start({"127.0.0.1", 0});
+  ASSERT_TRUE(bound);
+  RawClient client(bound->port());
+  client.send(kImport);
+  const auto late = next_importer();
+  other.reset();
+  EXPECT_TRUE(client.wait_closed());
+  late(refuse_import("nobody waits"));
 }
 
 TEST_F(AdminTest, AsksForABodyThatIsAnnounced) {

@@ -58,6 +58,10 @@ struct Row {
 void no_memory(Settings& s) {
   s.cache.memory_bytes = 0;
 }
+void third_sighting(Settings& s) {
+  s.admission.policy = PolicyName::NthSighting;
+  s.admission.sightings = 3;
+}
 void always(Settings& s) {
   s.admission.policy = PolicyName::Always;
 }
@@ -183,6 +187,39 @@ std::vector<Row> rows() {
        {{}},
        {fresh},
        [](Settings& s) { s.admission.policy = PolicyName::Never; }},
+      {"policy nth-sighting, the second of three",
+       "fwd=uri-miss; detail=few-sightings",
+       "miss few-sightings",
+       {{}, {}},
+       {fresh},
+       [](Settings& s) {
+         third_sighting(s);
+         no_memory(s);
+       }},
+      {"policy nth-sighting, the second of three, in memory",
+       "hit; ttl=60; detail=memory",
+       "hit memory",
+       {{}, {}},
+       {fresh},
+       third_sighting},
+      {"policy probability, drawn",
+       "fwd=uri-miss; ttl=60; stored; detail=chance",
+       "miss chance",
+       {{}},
+       {fresh},
+       [](Settings& s) {
+         s.admission.policy = PolicyName::Probability;
+         s.admission.probability = 1;
+       }},
+      {"policy size-probability, not drawn",
+       "fwd=uri-miss; ttl=60; stored; detail=not-chosen",
+       "miss not-chosen",
+       {{}},
+       {ok("Cache-Control: max-age=60\r\n", std::string(2'000, 'x'))},
+       [](Settings& s) {
+         s.admission.policy = PolicyName::SizeProbability;
+         s.admission.size_scale_bytes = 1;  // exp(-2000) is no double
+       }},
       {"no disk",
        "fwd=uri-miss; ttl=60; stored; detail=no-disk",
        "miss no-disk",

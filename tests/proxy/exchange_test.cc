@@ -1,3 +1,4 @@
+#include <array>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -72,6 +73,53 @@ TEST(Exchange, PoliciesDecideWhatIsWritten) {
     proxy.get("/a");
     proxy.drain();
     EXPECT_EQ(proxy.metric("secondsight_index_objects"), row.objects_after_two) << row.first;
+  }
+}
+
+TEST(Exchange, TheThirdSightingIsWrittenFromWhereverItIsAnswered) {
+  struct Row {
+    std::uint64_t memory_bytes;
+    std::array<const char*, 4> statuses;
+    std::size_t fetches;
+  };
+  for (const Row& row :
+       {Row{0,
+            {"fwd=uri-miss; detail=first-sighting", "fwd=uri-miss; detail=few-sightings",
+             "fwd=uri-miss; ttl=60; stored; detail=repeat", "hit; ttl=60; detail=disk"},
+            3},
+        Row{64_MiB,
+            {"fwd=uri-miss; ttl=60; stored; detail=first-sighting", "hit; ttl=60; detail=memory",
+             "hit; ttl=60; stored; detail=memory", "hit; ttl=60; detail=memory"},
+            1}}) {
+    RoutedOrigin origin;
+    origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+    RunningProxy proxy(origin.url(), [&](Settings& s) {
+      s.admission.policy = PolicyName::NthSighting;
+      s.admission.sightings = 3;
+      s.cache.memory_bytes = row.memory_bytes;
+    });
+    for (std::size_t i = 0; i < row.statuses.size(); ++i) {
+      EXPECT_EQ(proxy.get("/a").field("Cache-Status"),
+                std::string("secondsight; ") + row.statuses[i]);
+      proxy.drain();
+      EXPECT_EQ(proxy.metric("secondsight_index_objects"), i < 2 ? 0 : 1) << i;
+    }
+    EXPECT_EQ(origin.count("/a"), row.fetches);
+  }
+}
+
+TEST(Exchange, ARangeFetchesTheWholeAtTheThirdSighting) {
+  RoutedOrigin origin;
+  origin.on("/a", ok("Cache-Control: max-age=60\r\nETag: \"v1\"\r\n", "hello"));
+  RunningProxy proxy(origin.url(), [](Settings& s) {
+    s.admission.policy = PolicyName::NthSighting;
+    s.admission.sightings = 3;
+    s.cache.memory_bytes = 0;
+  });
+  for (int i = 0; i < 3; ++i) {
+    proxy.get("/a", "Range: bytes=1-2\r\n");
+    proxy.drain();
+    EXPECT_EQ(proxy.metric("secondsight_index_objects"), i < 2 ? 0 : 1) << i;
   }
 }
 

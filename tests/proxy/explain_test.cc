@@ -555,10 +555,56 @@ TEST(Explain, WhereItIsAndWhatTheFilterSays) {
   };
   for (const Said& said :
        {Said{Verdict::Always, "always"}, Said{Verdict::Repeat, "repeat"},
-        Said{Verdict::FirstSighting, "first-sighting"}, Said{Verdict::Never, "never"}}) {
+        Said{Verdict::FirstSighting, "first-sighting"}, Said{Verdict::Never, "never"},
+        Said{Verdict::FewSightings, "few-sightings"}, Said{Verdict::Chance, "chance"},
+        Said{Verdict::NotChosen, "not-chosen"}, Said{Verdict::Undecided, "by-chance"}}) {
     s.verdict = said.verdict;
     EXPECT_EQ(explain(s).facts.at("filter"), said.fact);
+    EXPECT_EQ(explain(s).facts.at("chance").is_null(), said.verdict != Verdict::Undecided);
+    EXPECT_NE(words_of(explain(s), "filter"), "");
   }
+}
+
+TEST(Explain, OfADrawItGivesTheChance) {
+  Situation s = situation("", "", 0);
+  s.verdict = Verdict::Undecided;
+  s.sighting = cache::Detail::Chance;
+  s.chance = 0.1;
+  EXPECT_EQ(explain(s).facts.at("chance"), 0.1);
+  EXPECT_EQ(words_of(explain(s), "filter"), "by chance, p = 0.1");
+  EXPECT_EQ(explain(s).facts.at("next").at("keeps"), "by-chance");
+  EXPECT_TRUE(explain(s).facts.at("next").at("detail").is_null());
+  EXPECT_EQ(words_of(explain(s), "then"),
+            "written to disk by chance, p = 0.1, if it may be kept; else kept in memory only");
+  s.is_chance_by_size = true;
+  EXPECT_EQ(words_of(explain(s), "filter"), "by chance, p = 0.1 for a body of unknown length");
+  s.sighting = cache::Detail::NoDisk;
+  EXPECT_EQ(explain(s).facts.at("next").at("keeps"), "memory");
+  EXPECT_EQ(explain(s).facts.at("next").at("detail"), "no-disk");
+
+  Situation hit = situation("", kFresh, 10);
+  hit.served_from_memory = hit.would_promote = true;
+  hit.verdict = Verdict::Undecided;
+  hit.chance = 1.0 / 3;
+  EXPECT_EQ(explain(hit).facts.at("next").at("keeps"), "by-chance");
+  EXPECT_EQ(words_of(explain(hit), "then"), "written to disk by chance, p = 0.333");
+}
+
+TEST(Explain, TheNthSightingIsNamed) {
+  Situation hit = situation("", kFresh, 10);
+  hit.served_from_memory = hit.would_promote = true;
+  hit.verdict = Verdict::Repeat;
+  hit.sightings_needed = 3;
+  EXPECT_EQ(words_of(explain(hit), "then"), "written to disk: it is its 3rd sighting");
+  Situation miss = situation("", "", 0);
+  miss.verdict = Verdict::FewSightings;
+  miss.sighting = cache::Detail::FewSightings;
+  miss.sightings_needed = 5;
+  EXPECT_EQ(words_of(explain(miss), "filter"),
+            "few sightings: seen within the window, but this is not the 5th sighting");
+  EXPECT_EQ(words_of(explain(miss), "then"),
+            "kept in memory only, if it may be kept: it is not its 5th sighting");
+  EXPECT_EQ(explain(miss).facts.at("next").at("detail"), "few-sightings");
 }
 
 TEST(Explain, FactsHaveStableNames) {
@@ -577,7 +623,7 @@ TEST(Explain, FactsHaveStableNames) {
       R"("fresh_until":"Sun, 06 Nov 1994 08:50:37 GMT"},)"
       R"("stale_use":{"without_waiting":null,"on_error":null,"forbidden_by":null,)"
       R"("configured_seconds":0,"is_by_configuration":false,"is_origin_failing":false},)"
-      R"("filter":"first-sighting","is_being_fetched":false,"is_remembered_as_uncacheable":false,)"
+      R"("filter":"first-sighting","chance":null,"is_being_fetched":false,"is_remembered_as_uncacheable":false,)"
       R"("next":{"action":"hit","forward":null,"detail":"memory","because":"fresh for 50s more",)"
       R"("validators":[],"names_tags":[],"completes":null,"range":null,"joins":false,"keeps":"disk"}})");
 }

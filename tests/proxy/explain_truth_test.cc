@@ -310,6 +310,8 @@ void compare_conditions(const json::object& facts, const Step& step, const Reque
 void note_kinds(const json::object& facts, std::set<std::string>& kinds) {
   const auto& next = facts.at("next").as_object();
   kinds.insert(word_of(facts, "action"));
+  kinds.insert("filter-" + std::string(facts.at("filter").as_string()));
+  if (word_of(facts, "keeps") == "by-chance") kinds.insert("by-chance-" + word_of(facts, "action"));
   if (word_of(facts, "detail") == "stale-if-error") kinds.insert("spared");
   if (!next.at("names_tags").as_array().empty()) kinds.insert("names-tags");
   if (!next.at("completes").is_null()) kinds.insert("completes");
@@ -334,7 +336,9 @@ void compare(const json::object& facts, const RawResponse& response, const std::
   if (action == "hit" || action == "stale-hit") {
     EXPECT_TRUE(has(status, "hit")) << shown;
     EXPECT_TRUE(has(status, "detail=" + word("detail"))) << shown;
-    EXPECT_EQ(has(status, "stored"), word("keeps") == "disk") << shown;
+    if (word("keeps") != "by-chance") {
+      EXPECT_EQ(has(status, "stored"), word("keeps") == "disk") << shown;
+    }
     const auto& used = facts.at(facts.at("stored").as_bool() ? "freshness" : "part");
     const auto left = used.at("seconds_left").as_int64();
     EXPECT_TRUE(has(status, "ttl=" + std::to_string(left))) << shown;
@@ -353,6 +357,13 @@ void compare(const json::object& facts, const RawResponse& response, const std::
     // variant's.
     const bool varies_unknown = facts.at("variant").is_null() && !response.field("Vary").empty();
     if (varies_unknown) return;
+    if (word("keeps") == "by-chance") {
+      EXPECT_EQ(word("detail"), "") << shown;
+      if ((action == "fetch" || action == "validate") && !is_freshened && has(status, "stored")) {
+        EXPECT_TRUE(has(status, "detail=chance") || has(status, "detail=not-chosen")) << shown;
+      }
+      return;
+    }
     if ((action == "fetch" || action == "validate") && !is_freshened && has(status, "stored")) {
       EXPECT_TRUE(has(status, "detail=" + word("detail"))) << shown;
       EXPECT_NE(word("keeps"), "nothing") << shown;
@@ -377,6 +388,28 @@ TEST(ExplainTruth, WhatIsForeseenHappens) {
       {"no disk", [](Settings& s) { s.cache.disk_bytes = 0; }},
       {"always", [](Settings& s) { s.admission.policy = PolicyName::Always; }},
       {"never", [](Settings& s) { s.admission.policy = PolicyName::Never; }},
+      {"third sighting", [](Settings& s) { s.admission.policy = PolicyName::NthSighting; }},
+      {"by chance",
+       [](Settings& s) {
+         s.admission.policy = PolicyName::Probability;
+         s.admission.probability = 0.5;
+       }},
+      {"by chance, no memory tier",
+       [](Settings& s) {
+         s.admission.policy = PolicyName::Probability;
+         s.admission.probability = 0.5;
+         s.cache.memory_bytes = 0;
+       }},
+      {"by certain chance",
+       [](Settings& s) {
+         s.admission.policy = PolicyName::Probability;
+         s.admission.probability = 1;
+       }},
+      {"by size",
+       [](Settings& s) {
+         s.admission.policy = PolicyName::SizeProbability;
+         s.admission.size_scale_bytes = 5;
+       }},
   };
   std::set<std::string> kinds;
   for (const Setting& setting : settings) {
@@ -419,11 +452,35 @@ TEST(ExplainTruth, WhatIsForeseenHappens) {
       note_kinds(facts, kinds);
     }
   }
-  for (const char* kind :
-       {"hit",        "stale-hit",      "validate",  "fetch",      "refuse",      "pass-on",
-        "upgrade",    "answer-here",    "spared",    "names-tags", "by-language", "range-200",
-        "range-206",  "range-304",      "range-416", "multipart",  "fetch-part",  "fetch-whole",
-        "fetch-rest", "validate-whole", "completes", "partial",    "part-hit"}) {
+  for (const char* kind : {"hit",
+                           "stale-hit",
+                           "validate",
+                           "fetch",
+                           "refuse",
+                           "pass-on",
+                           "upgrade",
+                           "answer-here",
+                           "spared",
+                           "names-tags",
+                           "by-language",
+                           "range-200",
+                           "range-206",
+                           "range-304",
+                           "range-416",
+                           "multipart",
+                           "fetch-part",
+                           "fetch-whole",
+                           "fetch-rest",
+                           "validate-whole",
+                           "completes",
+                           "partial",
+                           "part-hit",
+                           "filter-repeat",
+                           "filter-few-sightings",
+                           "filter-by-chance",
+                           "filter-chance",
+                           "by-chance-hit",
+                           "by-chance-fetch"}) {
     EXPECT_TRUE(kinds.contains(kind)) << kind;
   }
 }
@@ -533,7 +590,7 @@ TEST(ExplainTruth, ExplainingChangesNothing) {
     EXPECT_EQ(facts.at("object").at("on_disk"), true);
     EXPECT_EQ(facts.at("object").at("in_memory"), false) << "explaining brings nothing into memory";
     EXPECT_EQ(facts.at("object").at("body_bytes"), 5);
-    EXPECT_EQ(facts.at("filter"), "first-sighting");
+    EXPECT_EQ(facts.at("filter"), "repeat") << "sightings outlive a restart";
   }
   EXPECT_EQ(proxy.metric("secondsight_memory_objects"), 0);
   EXPECT_EQ(proxy.metric("secondsight_requests_total{outcome=\"hit\"}"), 0);

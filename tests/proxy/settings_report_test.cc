@@ -71,12 +71,32 @@ TEST(SettingsReport, SaysTheRulesOfSitesInWords) {
                                 "response or the request allows\n"));
 }
 
-TEST(SettingsReport, OtherPoliciesHaveNoFilterToJudge) {
+TEST(SettingsReport, OnlyWhatRemembersHasAMemoryToJudge) {
   AdmissionSettings admission;
   admission.expected_keys = 1'000'000'000'000;
-  EXPECT_TRUE(find_bad_filter_setting(admission).has_value());
-  admission.policy = PolicyName::Always;
-  EXPECT_FALSE(find_bad_filter_setting(admission).has_value());
+  for (const PolicyName policy : kPolicyNames) {
+    admission.policy = policy;
+    EXPECT_EQ(find_bad_filter_setting(admission).has_value(), remembers_sightings(policy))
+        << to_string(policy);
+  }
+}
+
+TEST(SettingsReport, APolicyIsShownWithItsOwnSettings) {
+  Settings settings;
+  const auto line = [&](PolicyName policy) {
+    settings.admission.policy = policy;
+    const std::string text = describe(settings);
+    const auto begin = text.find("policy ");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(line(PolicyName::Probability),
+            "policy     probability: each sighting is admitted with chance 0.1");
+  EXPECT_EQ(line(PolicyName::SizeProbability),
+            "policy     size-probability: a body of 64 KiB is admitted with chance 0.37, one of "
+            "half of that with 0.61, twice that 0.14");
+  EXPECT_EQ(line(PolicyName::NthSighting),
+            "policy     nth-sighting: at sighting 3, by as many filters less one");
+  EXPECT_EQ(line(PolicyName::Exact), "policy     exact");
 }
 
 TEST(SettingsReport, NamesTheSettingThatCannotBe) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
 #include <random>
 #include <thread>
@@ -25,7 +26,6 @@ constexpr auto kWindow = 1000s;
 constexpr FilterSize kSize{8192, 200'000};
 constexpr std::uint64_t kWorkers = 6;  // more than cores: they are interrupted anywhere
 constexpr std::size_t kBatch = 24;
-constexpr std::size_t kRemembered = 512;  // batches of one worker
 
 std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -74,11 +74,7 @@ struct alignas(64) Tally {
 class Worker {
  public:
   Worker(Shared& shared, Tally& tally, std::uint64_t number)
-      : shared_(shared),
-        tally_(tally),
-        keys_(800 + number),
-        random_(test::test_seed() + number),
-        remembered_(kRemembered) {}
+      : shared_(shared), tally_(tally), keys_(800 + number), random_(test::test_seed() + number) {}
 
   void run() {
     std::uint64_t call = 0;
@@ -115,15 +111,22 @@ class Worker {
     for (std::size_t i = 0; i < kBatch; ++i) {
       lost += shared_.filter.sight(keys_.at(batch.first_key + i)) == Sighting::First ? 1U : 0U;
     }
-    remembered_[count_++ % kRemembered] = batch;
+    remembered_.push_back(batch);
     if (!must_know(batch.when, shared_.now())) return;
     tally_.checked_at_once += kBatch;
     tally_.lost_at_once += lost;
   }
 
-  // At a batch of some time ago, without marking it once more.
+  // At a batch of some time ago, every other time at the oldest that must be known still; without
+  // marking it once more.
   void look_back() {
-    const Marked& batch = remembered_[random_() % std::min<std::uint64_t>(count_, kRemembered)];
+    const Moment now = shared_.now();
+    while (!remembered_.empty() && !must_know(remembered_.front().when, now)) {
+      remembered_.pop_front();
+    }
+    if (remembered_.empty()) return;
+    const std::uint64_t drawn = random_();
+    const Marked batch = remembered_[drawn % 2 == 0 ? 0 : drawn / 2 % remembered_.size()];
     std::uint64_t lost = 0;
     for (std::size_t i = 0; i < kBatch; ++i) {
       lost += shared_.filter.peek(keys_.at(batch.first_key + i)) == Sighting::First ? 1U : 0U;
@@ -137,8 +140,7 @@ class Worker {
   Tally& tally_;
   Keys keys_;
   std::mt19937_64 random_;
-  std::vector<Marked> remembered_;
-  std::uint64_t count_ = 0;
+  std::deque<Marked> remembered_;
 };
 
 // Calls maintain() until `wanted` more rotations began. Waits for the workers' batches between two

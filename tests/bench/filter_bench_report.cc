@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 
@@ -47,6 +48,13 @@ double bytes_per_key_at_one_percent() {
   return admission::kLineBytes / low;
 }
 
+// A hypervisor that takes the core away is not seen from inside. So as many as without a sweep are
+// not the sweep's doing, up to three standard deviations of such a count.
+double by_chance(const Tail& quiet) {
+  const auto count = static_cast<double>(quiet.above_1_ms_on_core);
+  return count + 3 * std::sqrt(count);
+}
+
 std::vector<Target> targets(const AllTimings& timings, const RotationTails& tails) {
   const std::string filter = "two-generation/";
   const std::string miss = "memory/dram";
@@ -63,7 +71,7 @@ std::vector<Target> targets(const AllTimings& timings, const RotationTails& tail
       {"marks lost", static_cast<double>(tails.quiet.marks_lost + tails.sweeping.marks_lost), 0,
        true},
       {"operations above 1 ms that kept their core, beside a sweep",
-       static_cast<double>(tails.sweeping.above_1_ms_on_core), 0, true},
+       static_cast<double>(tails.sweeping.above_1_ms_on_core), by_chance(tails.quiet), true},
   };
 }
 
@@ -142,7 +150,7 @@ void print_report(const FilterBenchOptions& options, const AllTimings& timings,
 
   std::printf("\n| target | at most | measured | |\n|---|---|---|---|\n");
   for (const Target& target : targets(timings, tails)) {
-    std::printf("| %s | %g | %.3g | %s |\n", target.what, target.at_most, target.measured,
+    std::printf("| %s | %.3g | %.3g | %s |\n", target.what, target.at_most, target.measured,
                 !target.is_there ? "not measured"
                 : is_met(target) ? "met"
                                  : "missed");

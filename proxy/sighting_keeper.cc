@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "config/log.h"
@@ -107,10 +108,10 @@ void SightingKeeper::import_next() {
     count_written();
   }
   log_line(LogLevel::Info, "sightings imported",
-           {{"merged", std::to_string(import.merged)},
+           {{"generations", std::to_string(import.merged)},
             {"refused", std::to_string(import.refused)},
             {"new_bits", std::to_string(import.new_bits)},
-            {"reason", import.reason}});
+            {"refusal", import.reason.empty() ? "none" : std::string_view(import.reason)}});
   std::unique_lock lock(mutex_);
   const ImportDone done = std::move(waiting_.front());
   waiting_.pop_front();

@@ -84,6 +84,10 @@ void check_memory(const AdmissionSettings& settings) {
           explain_bad_size(settings.expected_keys, settings.false_positive_rate, kNoLimit)) {
     throw std::invalid_argument(*fault);
   }
+  if (settings.policy == PolicyName::Cuckoo) {
+    if (const auto fault = explain_bad_cuckoo_rate(settings.false_positive_rate))
+      throw std::invalid_argument(*fault);
+  }
   if (settings.window <= settings.window.zero()) {
     throw std::invalid_argument("window = 0 would forget every sighting at once");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <utility>
 
 #include "config/check.h"
 
@@ -80,10 +81,12 @@ Result<SightingJournal::Found> SightingJournal::look(Restored& restored) {
     const auto file = files_.open(name);
     const auto read = file ? read_marks_header(**file, options_.seed_id, *number)
                            : Result<MarksHeader>(file.error());
-    if (read)
+    if (read) {
       found.marks.push_back(*read);
-    else
-      restored.skipped.push_back(why(name, read.error()));
+      continue;
+    }
+    restored.skipped.push_back(why(name, read.error()));
+    if (read.error() == errc::bad_message) unusable_.push_back(name);
   }
   std::sort(found.bits.begin(), found.bits.end());
   std::sort(found.marks.begin(), found.marks.end(),
@@ -105,6 +108,7 @@ std::optional<MarksRead> SightingJournal::read_generation(std::span<const MarksH
     last.reset();
     if (read) {
       restored.damaged_bytes += read->damaged_bytes;
+      restored.cut_off_bytes += read->torn_bytes;
       generation_bytes_ += read->end_bytes;
       last = *read;
     } else {
@@ -151,12 +155,16 @@ Result<SightingJournal::Restored> SightingJournal::restore(TwoGenerationFilter& 
   }
   rotations = 0;
   generation_bytes_ = 0;
+  const std::uint64_t older_marks = restored.marks;
   const auto read = read_generation(found->latest, restored, replay);
   if (read) restored.last_mark_age = std::max(now - read->last_written, WallTime::duration::zero());
   if (age.is_over) filter.rotate_at_once(steady_now);
   const bool goes_on = !age.is_over && rotations == 0;
   filter.set_generation_start(goes_on ? steady_now - age.of_generation : steady_now);
+  const std::uint64_t latest_marks = restored.marks - older_marks;
+  previous_marks_ = goes_on ? older_marks : latest_marks;
   if (!goes_on) return restored;
+  generation_marks_ = latest_marks;
   generation_ = latest.generation;
   previous_generation_ = found->older.empty() ? 0 : found->older.front().generation;
   started_ = latest.started;
@@ -175,6 +183,7 @@ bool SightingJournal::restore_bits(std::uint64_t number, TwoGenerationFilter& fi
   const auto snapshot = file ? read_snapshot(**file) : Result<Snapshot>(file.error());
   if (!snapshot) {
     restored.skipped.push_back(why(name, snapshot.error()));
+    if (snapshot.error() == errc::bad_message) unusable_.push_back(name);
     return false;
   }
   if (!snapshot->header.fits(options_.seed_id, options_.size)) {
@@ -221,13 +230,14 @@ Result<SightingJournal::Restored> SightingJournal::restore_late(TwoGenerationFil
 Result<> SightingJournal::append(std::span<const std::uint64_t> marks, WallTime now) {
   const std::uint64_t room = generation_bytes_max() - MarksHeader::kBytes;
   const std::size_t fit = (room - kFrameHeaderBytes) / (sizeof(std::uint64_t) + 1);
-  if (marks.size() > fit) marks = marks.last(fit);
+  const std::size_t too_many = marks.size() - std::min(marks.size(), fit);
+  marks = marks.subspan(too_many);
   if (marks.empty()) return {};
   const std::uint64_t frames = (marks.size() + kFrameMarksMax - 1) / kFrameMarksMax;
   const std::uint64_t bytes = frames * kFrameHeaderBytes + marks.size() * sizeof(std::uint64_t);
   if (generation_ != 0 && (generation_bytes_ + bytes > generation_bytes_max() ||
                            generation_files_ > kGenerationFilesMax))
-    end_generation();  // the filter's goes on; of two files' marks the oldest are not kept
+    give_up_previous();
   auto file = open_current(now);
   if (!file) return file.error();
   buffer_.clear();
@@ -239,7 +249,10 @@ Result<> SightingJournal::append(std::span<const std::uint64_t> marks, WallTime 
   if (auto written = (*file)->write_at(end_bytes_, pieces); !written) return written;
   end_bytes_ += buffer_.size();
   generation_bytes_ += buffer_.size();
+  generation_marks_ += marks.size();
+  given_up_marks_ += too_many;
   written_bytes_ += buffer_.size();
+  remove_unusable();
   return {};
 }
 
@@ -301,8 +314,26 @@ Result<> SightingJournal::begin_file(WallTime now) {
 
 /// Whatever becomes of the next file: no later mark goes to this generation.
 void SightingJournal::end_generation() noexcept {
-  if (generation_ != 0) previous_generation_ = generation_;
+  if (generation_ != 0) {
+    previous_generation_ = generation_;
+    previous_marks_ = std::exchange(generation_marks_, 0);
+  }
   generation_ = number_ = 0;
+}
+
+/// There is no room for more: the filter's generation goes on in a new one of the journal, and the
+/// oldest marks are not kept any longer.
+void SightingJournal::give_up_previous() noexcept {
+  given_up_marks_ += previous_marks_;
+  end_generation();
+}
+
+/// They would count for nothing in bytes_max.
+void SightingJournal::remove_unusable() {
+  for (const std::string& name : std::exchange(unusable_, {})) {
+    const auto removed = files_.remove(name);
+    static_cast<void>(removed);  // a later rotation does
+  }
 }
 
 /// What cannot be removed now is removed another time. A generation's files have no smaller number

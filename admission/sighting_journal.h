@@ -52,6 +52,7 @@ class SightingJournal {
   struct Restored {
     std::uint64_t marks = 0;           // given back to the filter
     std::uint64_t damaged_bytes = 0;   // skipped, what is beside them is used
+    std::uint64_t cut_off_bytes = 0;   // at the end of a file: a write that did not come to its end
     std::vector<std::string> skipped;  // files with the reason, for a log line each
     bool has_bits = false;             // of another filter's snapshot
     std::optional<std::chrono::milliseconds> last_mark_age;
@@ -75,6 +76,9 @@ class SightingJournal {
   /// no_space_on_device where bytes_max does not allow it.
   Result<> keep_previous(const TwoGenerationFilter& filter, WallTime now);
 
+  /// Marks of the latest two generations that were not kept, or not kept any longer, because
+  /// bytes_max does not allow it; since construction.
+  std::uint64_t given_up_marks() const noexcept { return given_up_marks_; }
   /// Bytes written since construction.
   std::uint64_t written_bytes() const noexcept { return written_bytes_; }
 
@@ -90,6 +94,7 @@ class SightingJournal {
     bool is_forgotten = false;  // that, too
   };
   Result<Found> look(Restored& restored);
+  void remove_unusable();
   Age age_of(const MarksHeader& latest, WallTime now) const;
   using Take = std::function<void(std::span<const std::uint64_t>)>;
   /// Of the last file of that generation, if that can be read.
@@ -100,6 +105,7 @@ class SightingJournal {
   Result<std::unique_ptr<File>> create(SightingFile kind, std::uint64_t& number);
   Result<> begin_file(WallTime now);
   void end_generation() noexcept;
+  void give_up_previous() noexcept;
   void remove_older();
   void remove_bits_but(std::uint64_t kept);
   bool has_room_for_bits() const noexcept;
@@ -113,9 +119,13 @@ class SightingJournal {
   WallTime started_{};                  // the generation
   std::uint64_t generation_files_ = 0;  // of it
   std::uint64_t generation_bytes_ = 0;  // in all of them
-  std::uint64_t number_ = 0;            // of the file that takes marks; 0: none (yet)
-  std::uint64_t end_bytes_ = 0;         // where its next frame goes
-  std::uint64_t last_number_ = 0;       // that a file was ever given
+  std::uint64_t generation_marks_ = 0;  // likewise
+  std::uint64_t previous_marks_ = 0;    // of the one before it
+  std::uint64_t given_up_marks_ = 0;
+  std::uint64_t number_ = 0;           // of the file that takes marks; 0: none (yet)
+  std::uint64_t end_bytes_ = 0;        // where its next frame goes
+  std::uint64_t last_number_ = 0;      // that a file was ever given
+  std::vector<std::string> unusable_;  // files of our names without our marks
   bool is_synced_ = true;
   bool is_directory_synced_ = true;
   std::vector<std::byte> buffer_;  // for reuse

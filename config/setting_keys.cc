@@ -100,7 +100,7 @@ constexpr std::array kKeys{
                }},
     // Above one half a filter refuses less than it lets through.
     SettingKey{"admission", "false_positive_rate",
-               [](Reader& r, Settings& s) { r.rate(s.admission.false_positive_rate, 0.5); }},
+               [](Reader& r, Settings& s) { r.rate(s.admission.false_positive_rate, 0.25); }},
     SettingKey{"admission", "window",
                [](Reader& r, Settings& s) { r.duration(s.admission.window, kWindow); }},
     SettingKey{"admission", "probability",

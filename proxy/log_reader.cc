@@ -88,7 +88,10 @@ bool LogReader::read_line() {
 bool LogReader::next(admission::LoggedRequest& request) {
   while (read_line()) {
     ++faults_.lines;
-    if (line_.empty()) continue;
+    if (line_.empty()) {
+      ++faults_.empty_lines;
+      continue;
+    }
     const std::string_view reason =
         is_too_long_ ? "longer than 64 KiB" : admission::parse_access_line(line_, request);
     if (reason.empty()) return true;

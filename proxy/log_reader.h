@@ -16,6 +16,7 @@ struct LogFaults {
   static constexpr std::size_t kExamplesMax = 3;
   std::uint64_t lines = 0;            // read, bad ones included
   std::uint64_t bad_lines = 0;        // skipped
+  std::uint64_t empty_lines = 0;      // likewise, without a word
   bool is_damaged = false;            // the file ended in the middle, or its gzip stream is broken
   std::vector<std::string> examples;  // "line 17: no status: ..." of the first bad lines
 

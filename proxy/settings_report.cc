@@ -7,10 +7,12 @@
 
 #include "admission/admission_policy.h"
 #include "admission/bloom_math.h"
+#include "admission/cuckoo_filter.h"
 #include "admission/filter_report.h"
 #include "cache/log/object_log.h"
 #include "config/units.h"
 #include "proxy/machine_memory.h"
+#include "proxy/sighting_options.h"
 
 namespace secondsight::proxy {
 namespace {
@@ -27,6 +29,22 @@ void describe_filter(const Settings& settings, std::string& out) {
                                              .disk_bytes = settings.cache.disk_bytes};
   for (const std::string& warning : admission::warn_of_filter(settings.admission, around))
     out += "warning    " + warning + "\n";
+}
+
+/// What of the filter outlives a restart.
+void describe_journal(const Settings& settings, std::string& out) {
+  if (settings.cache.disk_bytes == 0) return;
+  const auto size = admission::size_filter(settings.admission.expected_keys,
+                                           settings.admission.false_positive_rate);
+  const auto options = journal_options(settings, size, 0);
+  const std::uint64_t wanted =
+      admission::SightingJournal::bytes_for(size, settings.admission.window);
+  out += "sightings  outlive a restart, in at most " + format_bytes(options.bytes_max) +
+         " of the disk\n";
+  if (options.bytes_max < wanted) {
+    out += "warning    that is a sixteenth of [cache] disk, and two full generations take " +
+           format_bytes(wanted) + ": a restart may forget the oldest sightings\n";
+  }
 }
 
 /// What the policy does with its own settings, if it has any.
@@ -107,6 +125,7 @@ std::string describe(const Settings& settings) {
   out += "policy     " + policy_words(settings.admission) + "\n";
   if (settings.admission.policy == PolicyName::SecondSighting) {
     describe_filter(settings, out);
+    describe_journal(settings, out);
   } else if (remembers_sightings(settings.admission.policy)) {
     out += "filter     " + format_bytes(admission::memory_bytes_for(settings.admission)) + " for " +
            std::to_string(settings.admission.expected_keys) +
@@ -130,6 +149,8 @@ std::optional<BadFilterSetting> find_bad_filter_setting(const AdmissionSettings&
   // The other half is for the memory tier, the index of the disk, and everybody else.
   auto reason = admission::explain_bad_size(settings.expected_keys, settings.false_positive_rate,
                                             machine_memory_bytes() / 2);
+  if (!reason && settings.policy == PolicyName::Cuckoo)
+    reason = admission::explain_bad_cuckoo_rate(settings.false_positive_rate);
   if (!reason && admission::memory_bytes_for(settings) > machine_memory_bytes() / 2) {
     reason = "expected_keys = " + std::to_string(settings.expected_keys) + " takes " +
              format_bytes(admission::memory_bytes_for(settings)) + " in policy " +

@@ -26,9 +26,8 @@ std::string percent(double share) {
 std::string explain_rate(double rate, double rate_max) {
   return "with it the older generation would take " + percent(rate) +
          " of strangers for repeats, and at most " + percent(rate_max) +
-         " is allowed: it holds too many keys for [admission] expected_keys, or was imported to "
-         "too "
-         "often within one window";
+         " is allowed: it holds too many keys for [admission] expected_keys, or too much was "
+         "imported within one window";
 }
 
 /// A number from 0 up, however the parser keeps it.
@@ -91,6 +90,7 @@ SnapshotImport import_snapshot(const Snapshot& snapshot, TwoGenerationFilter& fi
   }
   SnapshotImport import = std::move(so_far);
   import.is_busy = false;
+  import.damaged_bytes = snapshot.damaged_bytes;
   while (import.merged + import.refused < snapshot.generations.size()) {
     const auto& words = snapshot.generations[import.merged + import.refused];
     const auto result = filter.merge_into_previous(words, rate_max);
@@ -134,6 +134,7 @@ std::string to_json(const SnapshotImport& import) {
   return json::serialize(json::object{{"merged", import.merged},
                                       {"refused", import.refused},
                                       {"new_bits", import.new_bits},
+                                      {"damaged_bytes", import.damaged_bytes},
                                       {"kept", import.is_kept},
                                       {"reason", import.reason}});
 }
@@ -146,7 +147,8 @@ std::optional<SnapshotImport> read_snapshot_import(std::string_view text) {
   SnapshotImport import;
   if (!read_number(*object, "merged", import.merged) ||
       !read_number(*object, "refused", import.refused) ||
-      !read_number(*object, "new_bits", import.new_bits)) {
+      !read_number(*object, "new_bits", import.new_bits) ||
+      !read_number(*object, "damaged_bytes", import.damaged_bytes)) {
     return std::nullopt;
   }
   const json::value* kept = object->if_contains("kept");

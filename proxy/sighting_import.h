@@ -15,12 +15,13 @@ namespace secondsight::proxy {
 
 /// What came of a snapshot that was offered to a filter.
 struct SnapshotImport {
-  unsigned merged = 0;         // generations whose bits `previous` has now
-  unsigned refused = 0;        // generations
-  std::uint64_t new_bits = 0;  // that `previous` did not have before
-  bool is_kept = true;         // what was merged outlives the process
-  std::string reason;          // why something was refused or is not kept, for people; else empty
-  bool is_busy = false;        // a sweep is under way: go on later with this as `so_far`
+  unsigned merged = 0;              // generations whose bits `previous` has now
+  unsigned refused = 0;             // generations
+  std::uint64_t new_bits = 0;       // that `previous` did not have before
+  std::uint64_t damaged_bytes = 0;  // of the snapshot, left out
+  bool is_kept = true;              // what was merged outlives the process
+  std::string reason;    // why something was refused or is not kept, for people; else empty
+  bool is_busy = false;  // a sweep is under way: go on later with this as `so_far`
 };
 
 /// Refuses the whole, for a reason.
@@ -51,7 +52,7 @@ inline constexpr std::string_view kOfferedSnapshot = "sightings-import.bits";
 SnapshotImport import_offered(FileSystem& files, admission::TwoGenerationFilter& filter,
                               std::uint64_t seed_id, double rate_max, SnapshotImport so_far = {});
 
-/// {"merged": 2, "refused": 0, "new_bits": 1234, "kept": true, "reason": ""}
+/// {"merged": 2, "refused": 0, "new_bits": 1234, "damaged_bytes": 0, "kept": true, "reason": ""}
 std::string to_json(const SnapshotImport& import);
 /// Empty: the text is none.
 std::optional<SnapshotImport> read_snapshot_import(std::string_view json);

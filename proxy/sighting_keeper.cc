@@ -102,15 +102,17 @@ void SightingKeeper::import_next() {
                                   std::move(so_far_));
   if (so_far_.is_busy) return;
   SnapshotImport import = std::exchange(so_far_, {});
-  if (import.new_bits > 0) {
+  if (import.new_bits > 0 || has_unkept_bits_) {
     const auto kept = journal_.keep_previous(filter_, clock_.wall());
-    if (!check(kept)) note_unkept(import, kept.error());
+    has_unkept_bits_ = !check(kept);
+    if (has_unkept_bits_) note_unkept(import, kept.error());
     count_written();
   }
   log_line(LogLevel::Info, "sightings imported",
            {{"generations", std::to_string(import.merged)},
             {"refused", std::to_string(import.refused)},
             {"new_bits", std::to_string(import.new_bits)},
+            {"damaged_bytes", std::to_string(import.damaged_bytes)},
             {"refusal", import.reason.empty() ? "none" : std::string_view(import.reason)}});
   std::unique_lock lock(mutex_);
   const ImportDone done = std::move(waiting_.front());
@@ -173,6 +175,15 @@ void SightingKeeper::write() {
 void SightingKeeper::count_written() {
   const std::uint64_t written = journal_.written_bytes();
   written_.add(written - std::exchange(counted_bytes_, written));
+  const std::uint64_t given_up = journal_.given_up_marks();
+  if (given_up > counted_given_up_ && counted_given_up_ == 0) {
+    log_line(LogLevel::Warning,
+             "the disk has no room for all sightings: a restart will forget the oldest",
+             {{"journal", format_bytes(options_.bytes_max)},
+              {"wanted", format_bytes(admission::SightingJournal::bytes_for(options_.size,
+                                                                            options_.window))}});
+  }
+  lost_.add(given_up - std::exchange(counted_given_up_, given_up));
 }
 
 bool SightingKeeper::check(const Result<>& done) {
@@ -193,6 +204,10 @@ void SightingKeeper::tell(const Restored& restored) {
   if (restored.damaged_bytes > 0) {
     log_line(LogLevel::Warning, "damaged sightings skipped",
              {{"bytes", std::to_string(restored.damaged_bytes)}});
+  }
+  if (restored.cut_off_bytes > 0) {
+    log_line(LogLevel::Warning, "sightings at the end of the journal were cut off or damaged",
+             {{"bytes", std::to_string(restored.cut_off_bytes)}});
   }
   if (restored.marks == 0 && !restored.has_bits) return;
   const std::string age =

@@ -65,9 +65,11 @@ class SightingKeeper {
   admission::SightingJournal journal_;
   bool is_restored_ = false;
   bool has_failed_ = false;
+  bool has_unkept_bits_ = false;  // of an import
   std::uint64_t epoch_ = 0;  // of the filter, when the journal's file began
   std::vector<std::uint64_t> batch_;
-  std::uint64_t counted_bytes_ = 0;  // of the journal, in written_
+  std::uint64_t counted_given_up_ = 0;  // by the journal, in lost_
+  std::uint64_t counted_bytes_ = 0;     // of the journal, in written_
   SteadyTime write_due_{};
   SteadyTime sync_due_{};
   Counter& written_;

@@ -274,8 +274,8 @@ bool tell_logs(const LogMerge& logs, std::ostream& out, std::ostream& error) {
     if (faults.is_damaged)
       error << "secondsight: " << log.path << ": damaged or cut off behind line " << faults.lines
             << '\n';
-    is_any_usable = is_any_usable || (faults.bad_lines < faults.lines) ||
-                    (faults.lines == 0 && !faults.is_damaged);
+    is_any_usable = is_any_usable || (faults.bad_lines + faults.empty_lines < faults.lines) ||
+                    (faults.bad_lines == 0 && !faults.is_damaged);
   }
   return is_any_usable;
 }

@@ -364,7 +364,48 @@ TEST_F(SightingJournalTest, TheBoundHoldsAndTheLatestAreKept) {
     ASSERT_TRUE(restored);
     EXPECT_GE(restored->marks * (sizeof(std::uint64_t) + 1), bytes_max / 2 - 1500) << bytes_max;
     EXPECT_EQ(next.known(keys, keys.taken() - 200, keys.taken()), 200U) << bytes_max;
+    EXPECT_EQ(restored->marks + life.journal.given_up_marks(), keys.taken())
+        << "what is given up is counted";
   }
+}
+
+TEST_F(SightingJournalTest, WhatARotationRetiresIsNotGivenUp) {
+  Life life(files_, clocks_);
+  ASSERT_TRUE(life.restore());
+  for (int generation = 0; generation < 4; ++generation) {
+    life.sight(keys_, 100);
+    ASSERT_TRUE(life.write());
+    clocks_.pass(kWindow);
+    life.maintain();
+    ASSERT_TRUE(life.write());
+  }
+  EXPECT_EQ(life.journal.given_up_marks(), 0U);
+}
+
+TEST_F(SightingJournalTest, WhatIsOfNoUseUnderOurNamesGoesWithTheFirstMarks) {
+  files_.set_contents("sightings-0000000000.marks", std::vector<std::byte>(50'000));
+  files_.set_contents("sightings-0000000777.marks", std::vector<std::byte>(50'000));
+  Life life(files_, clocks_);
+  ASSERT_TRUE(life.restore());
+  EXPECT_EQ(names_in(files_).size(), 2U) << "looking removes nothing";
+  life.sight(keys_, 10);
+  ASSERT_TRUE(life.write());
+  EXPECT_EQ(names_in(files_), std::vector<std::string>{"sightings-0000000778.marks"});
+}
+
+TEST_F(SightingJournalTest, WhatIsCutOffAtTheEndIsTold) {
+  {
+    Life life(files_, clocks_);
+    ASSERT_TRUE(life.restore());
+    life.sight(keys_, 10);
+    ASSERT_TRUE(life.write());
+  }
+  files_.flip_bit("sightings-0000000001.marks", (MarksHeader::kBytes + 50) * 8);
+  Life life(files_, clocks_);
+  const auto restored = life.restore();
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->marks, 0U);
+  EXPECT_EQ(restored->cut_off_bytes, frame_bytes(10));
 }
 
 TEST_F(SightingJournalTest, WhatItMayTakeIsEnoughForTwoFullGenerations) {

@@ -173,7 +173,7 @@ TEST(Settings, TakesTheEdgesOfItsRanges) {
   EXPECT_EQ(with("cache.disk = \"1MiB\"").cache.disk_bytes, 1_MiB);
   EXPECT_EQ(with("cache.disk = 0").cache.disk_bytes, 0U);
   EXPECT_EQ(with("cache.memory = 1048576").cache.memory_bytes, 1_MiB);
-  EXPECT_EQ(with("admission.false_positive_rate = 0.5").admission.false_positive_rate, 0.5);
+  EXPECT_EQ(with("admission.false_positive_rate = 0.25").admission.false_positive_rate, 0.25);
   EXPECT_EQ(with("admission.policy = \"never\"").admission.policy, PolicyName::Never);
   EXPECT_EQ(with("proxy.workers = 0").proxy.workers, 0U);
   EXPECT_FALSE(with("admin.listen = \"\"").admin.enabled);

@@ -11,9 +11,10 @@ void MarkRing::keep_marks() {
   memory_ = std::make_unique<HugeMemory>(kKeptBytes);
   auto* const slots = static_cast<Slot*>(memory_->data());
   std::uninitialized_value_construct_n(slots, kStripes * kKept);
-  for (std::size_t s = 0; s < kStripes; ++s)
+  for (std::size_t s = 0; s < kStripes; ++s) {
     cursors_[s].next = stripes_[s].count.load(std::memory_order_relaxed);
-  kept_ = slots;
+    stripes_[s].kept = slots + s * kKept;
+  }
 }
 
 std::uint64_t MarkRing::drain(std::vector<std::uint64_t>& out) {
@@ -35,7 +36,8 @@ std::uint64_t MarkRing::drain_stripe(std::size_t stripe, std::vector<std::uint64
   // the marks of an overwritten lap were taken for theirs.
   bool gives_up = cursor.was_empty;
   for (; cursor.next < end; ++cursor.next) {
-    const std::uint64_t mark = slot(stripe, cursor.next).exchange(0, std::memory_order_acquire);
+    const std::uint64_t mark =
+        stripes_[stripe].kept[cursor.next % kKept].exchange(0, std::memory_order_acquire);
     cursor.was_empty = mark == 0 && !gives_up;
     if (cursor.was_empty) return lost;  // counted and not put here yet: wait for it, once
     gives_up = gives_up && mark == 0;

@@ -26,19 +26,24 @@ class MarkRing {
   /// From here on marks are kept, not counted only. Call before there is any other thread. Throws
   /// std::bad_alloc.
   void keep_marks();
-  bool keeps_marks() const noexcept { return kept_ != nullptr; }
+  bool keeps_marks() const noexcept { return memory_ != nullptr; }
 
   void add(std::uint64_t mark) noexcept {
-    const std::size_t stripe = stripe_of_thread();
-    const std::uint64_t n = stripes_[stripe].count.fetch_add(1, std::memory_order_relaxed);
+    Stripe& stripe = stripes_[number_of_thread()];
+    const std::uint64_t n = stripe.count.fetch_add(1, std::memory_order_relaxed);
     // Release, with drain()'s acquire: whoever takes the mark sees the epoch that it was made in.
-    if (kept_ != nullptr) slot(stripe, n).store(mark, std::memory_order_release);
+    if (stripe.kept != nullptr) stripe.kept[n % kKept].store(mark, std::memory_order_release);
   }
 
   std::uint64_t value() const noexcept {
     std::uint64_t sum = 0;
     for (const Stripe& stripe : stripes_) sum += stripe.count.load(std::memory_order_relaxed);
     return sum;
+  }
+
+  /// What add() touches for this thread, to be asked for ahead.
+  const std::atomic<std::uint64_t>& stripe_of_thread() const noexcept {
+    return stripes_[number_of_thread()].count;
   }
 
   /// Appends the marks that were added since the last call. A mark that is being added at this
@@ -49,6 +54,7 @@ class MarkRing {
   using Slot = std::atomic<std::uint64_t>;  // 0: empty; a mark of 0 (one in 2^64) is never kept
   struct alignas(64) Stripe {
     std::atomic<std::uint64_t> count{0};  // relaxed: triggers a rotation, orders nothing
+    Slot* kept = nullptr;                 // null: marks are not kept
   };
   /// drain() only.
   struct Cursor {
@@ -56,19 +62,15 @@ class MarkRing {
     bool was_empty = false;  // its slot was, at the last call
   };
 
-  static std::size_t stripe_of_thread() noexcept {
+  static std::size_t number_of_thread() noexcept {
     static std::atomic<std::size_t> next{0};  // relaxed: any spread will do
     thread_local const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed) % kStripes;
     return mine;
   }
-  Slot& slot(std::size_t stripe, std::uint64_t n) const noexcept {
-    return kept_[stripe * kKept + n % kKept];
-  }
   std::uint64_t drain_stripe(std::size_t stripe, std::vector<std::uint64_t>& out);
 
   std::array<Stripe, kStripes> stripes_{};
-  std::unique_ptr<HugeMemory> memory_;  // null: marks are not kept
-  Slot* kept_ = nullptr;
+  std::unique_ptr<HugeMemory> memory_;
   std::array<Cursor, kStripes> cursors_{};
 };
 

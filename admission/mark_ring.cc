@@ -32,15 +32,15 @@ std::uint64_t MarkRing::drain_stripe(std::size_t stripe, std::vector<std::uint64
     lost = end - cursor.next - kKept;
     cursor = {end - kKept, false};
   }
-  // A slot that is empty for the second time is given up, and those behind it: an adder sleeps, or
-  // the marks of an overwritten lap were taken for theirs.
-  bool gives_up = cursor.was_empty;
+  // A slot that is empty for the second time is given up, and with it all empty ones of this call:
+  // an adder sleeps, or the marks of an overwritten lap were taken for theirs, which may leave many
+  // gaps.
+  const bool gives_up = cursor.was_empty;
   for (; cursor.next < end; ++cursor.next) {
     const std::uint64_t mark =
         stripes_[stripe].kept[cursor.next % kKept].exchange(0, std::memory_order_acquire);
     cursor.was_empty = mark == 0 && !gives_up;
     if (cursor.was_empty) return lost;  // counted and not put here yet: wait for it, once
-    gives_up = gives_up && mark == 0;
     if (mark != 0)
       out.push_back(mark);
     else

@@ -224,6 +224,8 @@ class Cache {
   std::uint64_t objects_on_disk() const noexcept { return is_disk_open() ? index_.objects() : 0; }
   /// Whether objects can be written to disk now. False without one, too.
   bool is_disk_up() const noexcept { return writer_ && writer_->is_disk_up(); }
+  /// Whether the directory of the disk cache is there and ours. False without one, too.
+  bool is_directory_usable() const noexcept { return writer_ && writer_->is_directory_usable(); }
   std::uint64_t index_bytes() const noexcept { return index_.memory_bytes(); }
   std::uint64_t disk_bytes() const noexcept { return log_ ? log_->bytes_on_disk() : 0; }
   std::uint64_t memory_bytes() const noexcept { return memory_ ? memory_->bytes() : 0; }

@@ -96,6 +96,7 @@ class StoreWriter {
   void try_disk_again() noexcept;
   /// Whether what the index says may be served: not before the disk could be opened.
   bool is_open() const noexcept { return store_.opening().is_open(); }
+  bool is_directory_usable() const noexcept { return store_.opening().is_usable(); }
   bool is_disk_up() const noexcept {
     return store_.opening().is_usable() && store_.health().is_up();
   }

@@ -165,8 +165,7 @@ struct Admin::Impl {
       co_return answer_outcome(http::status::service_unavailable,
                                refuse_import("the proxy has not taken it up in a minute"));
     }
-    const bool is_refused = wait->result->merged == 0;
-    co_return answer_outcome(is_refused ? http::status::conflict : http::status::ok, *wait->result);
+    co_return answer_outcome(is_refused(*wait->result) ? http::status::conflict : http::status::ok, *wait->result);
   }
 
   static Answer answer_outcome(http::status status, const SnapshotImport& outcome) {

@@ -130,7 +130,7 @@ std::string Server::open_cache() {
   cache_ = std::move(*opened);
   if (journal) {
     keeper_ = std::make_unique<SightingKeeper>(*files_, *journal, *filter, clock_, metrics_,
-                                               [this] { return cache_->is_disk_up(); });
+                                               [this] { return cache_->is_directory_usable(); });
     keeper_->start();
   }
   sites_ = std::make_unique<const cache::Sites>(settings_, cache_->seed());

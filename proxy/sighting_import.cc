@@ -1,5 +1,6 @@
 #include "proxy/sighting_import.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
@@ -24,7 +25,7 @@ std::string percent(double share) {
 }
 
 std::string explain_rate(double rate, double rate_max) {
-  return "with it the older generation would take " + percent(rate) +
+  return "this filter's older one would take " + percent(rate) +
          " of strangers for repeats, and at most " + percent(rate_max) +
          " is allowed: it holds too many keys for [admission] expected_keys, or too much was "
          "imported within one window";
@@ -91,8 +92,14 @@ SnapshotImport import_snapshot(const Snapshot& snapshot, TwoGenerationFilter& fi
   SnapshotImport import = std::move(so_far);
   import.is_busy = false;
   import.damaged_bytes = snapshot.damaged_bytes;
-  while (import.merged + import.refused < snapshot.generations.size()) {
-    const auto& words = snapshot.generations[import.merged + import.refused];
+  for (; import.looked_at < snapshot.generations.size(); ++import.looked_at) {
+    const auto& words = snapshot.generations[import.looked_at];
+    if (std::all_of(words.begin(), words.end(), [](std::uint64_t word) { return word == 0; }))
+      continue;
+    if (import.refused > 0) {
+      ++import.refused;
+      continue;
+    }
     const auto result = filter.merge_into_previous(words, rate_max);
     if (!result) {
       import.is_busy = true;
@@ -103,7 +110,9 @@ SnapshotImport import_snapshot(const Snapshot& snapshot, TwoGenerationFilter& fi
       import.new_bits += result->new_bits;
     } else {
       ++import.refused;
-      import.reason = explain_rate(result->false_positive_rate, rate_max);
+      import.reason = (import.looked_at == 0 ? "with its latest generation "
+                                             : "with its older generation, too, ") +
+                      explain_rate(result->false_positive_rate, rate_max);
     }
   }
   return import;

@@ -20,8 +20,9 @@ struct SnapshotImport {
   std::uint64_t new_bits = 0;       // that `previous` did not have before
   std::uint64_t damaged_bytes = 0;  // of the snapshot, left out
   bool is_kept = true;              // what was merged outlives the process
-  std::string reason;    // why something was refused or is not kept, for people; else empty
-  bool is_busy = false;  // a sweep is under way: go on later with this as `so_far`
+  std::string reason;      // why something was refused or is not kept, for people; else empty
+  unsigned looked_at = 0;  // generations
+  bool is_busy = false;    // a sweep is under way: go on later with this as `so_far`
 };
 
 /// Refuses the whole, for a reason.
@@ -29,6 +30,11 @@ SnapshotImport refuse_import(std::string reason);
 
 /// What was merged could not be written where a restart would find it.
 void note_unkept(SnapshotImport& import, const boost::system::error_code& error);
+
+/// Whether nothing of it was taken, though there was something.
+constexpr bool is_refused(const SnapshotImport& import) noexcept {
+  return import.merged == 0 && import.refused > 0;
+}
 
 /// Merges the generations of `snapshot`, the latest first, into the filter's `previous`, as far as
 /// seed, size and `rate_max` (of `previous` alone) allow. Doing it again changes nothing. Any

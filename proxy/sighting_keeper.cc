@@ -91,9 +91,16 @@ void SightingKeeper::run() {
     const SteadyTime now = clock_.steady();
     if (is_last) write_due_ = sync_due_ = now;
     tick(now);
-    if (is_last) return;
+    if (is_last) return end();
     lock.lock();
   }
+}
+
+void SightingKeeper::end() {
+  if (batch_.empty()) return;
+  lost_.add(batch_.size());
+  log_line(LogLevel::Warning, "sightings are lost: the disk did not take them",
+           {{"count", std::to_string(batch_.size())}});
 }
 
 /// What cannot be merged during a sweep is tried again a moment later.

@@ -47,6 +47,7 @@ class SightingKeeper {
  private:
   void run();
   void tick(SteadyTime now);
+  void end();
   void restore_late();
   void take_marks();
   void follow_rotation(std::size_t before);
@@ -66,7 +67,7 @@ class SightingKeeper {
   bool is_restored_ = false;
   bool has_failed_ = false;
   bool has_unkept_bits_ = false;  // of an import
-  std::uint64_t epoch_ = 0;  // of the filter, when the journal's file began
+  std::uint64_t epoch_ = 0;       // of the filter, when the journal's file began
   std::vector<std::uint64_t> batch_;
   std::uint64_t counted_given_up_ = 0;  // by the journal, in lost_
   std::uint64_t counted_bytes_ = 0;     // of the journal, in written_

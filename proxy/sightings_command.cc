@@ -217,7 +217,7 @@ std::variant<Sources, Failure> open_sources(const std::vector<std::string>& path
 /// Tells what came of it; whether that is good enough.
 bool tell(const std::string& what, const SnapshotImport& import, std::ostream& out,
           std::ostream& error) {
-  if (import.merged == 0) {
+  if (is_refused(import)) {
     error << "secondsight: " << what << " is refused: " << import.reason << '\n';
     return false;
   }
@@ -227,8 +227,7 @@ bool tell(const std::string& what, const SnapshotImport& import, std::ostream& o
     out << what << ": merged " << number(import.merged, "generation", "generations") << ", "
         << number(import.new_bits, "new bit", "new bits") << '\n';
   if (import.refused > 0)
-    error << "secondsight: " << what << ": its older generation is refused: " << import.reason
-          << '\n';
+    error << "secondsight: " << what << ": not all is merged: " << import.reason << '\n';
   else if (!import.reason.empty())
     error << "secondsight: " << what << ": " << import.reason << '\n';
   return import.is_kept;

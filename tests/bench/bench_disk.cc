@@ -1,5 +1,6 @@
 #include "tests/bench/bench_disk.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -92,7 +93,7 @@ void BenchDisk::close() {
 }
 
 void fail(const std::string& what) {
-  std::cerr << "store_bench: " << what << '\n';
+  std::cerr << program_invocation_short_name << ": " << what << '\n';
   std::exit(1);  // NOLINT(concurrency-mt-unsafe): one thread
 }
 

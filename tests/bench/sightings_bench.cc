@@ -157,7 +157,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (std::filesystem::exists(directory)) fail(directory + " is there already");
-  const FilterSize size = size_filter(std::max<std::uint64_t>(marks, 1), 0.01);
+  if (const auto fault = explain_bad_size(marks, 0.01, ~std::uint64_t{0}))
+    fail("--marks: " + *fault);
+  const FilterSize size = size_filter(marks, 0.01);
   boost::json::object figures;
   write_marks(directory, marks, size);
   figures["replay_warm"] = measure_replay(directory, marks, size, PageCache::Warm);
@@ -165,6 +167,10 @@ int main(int argc, char** argv) {
   std::filesystem::remove_all(directory);
   figures["pace"] = measure_pace(directory, pace, std::chrono::seconds(seconds), size);
   std::filesystem::remove_all(directory);
-  if (!json.empty()) std::ofstream(json) << boost::json::serialize(figures) << '\n';
+  if (!json.empty()) {
+    std::ofstream out(json);
+    out << boost::json::serialize(figures) << '\n';
+    if (!out.flush()) fail("cannot write " + json);
+  }
   return 0;
 }

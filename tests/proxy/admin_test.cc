@@ -218,7 +218,8 @@ TEST_F(AdminTest, TellsWhatCameOfAnImport) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.field("Content-Type"), "application/json");
   EXPECT_EQ(answer.body,
-            "{\"merged\":2,\"refused\":0,\"new_bits\":7,\"kept\":true,\"reason\":\"\"}\n");
+            "{\"merged\":2,\"refused\":0,\"new_bits\":7,\"damaged_bytes\":0,\"kept\":true,"
+            "\"reason\":\"\"}\n");
 
   client.send(kImport);
   next_importer()(refuse_import("too full"));

@@ -122,9 +122,30 @@ TEST_F(SightingImportTest, RefusesAUnionThatIsTooFull) {
   mine.rotate_at_once(kStart);
   sight(theirs, 40'000, 80'000);
   const SnapshotImport import = import_snapshot(snapshot_of(theirs), mine, kSeedId, rate_max());
-  EXPECT_EQ(import.merged, 1U) << "the older one, which is empty, brings nothing new";
-  EXPECT_EQ(import.refused, 1U);
+  EXPECT_EQ(import.merged, 0U);
+  EXPECT_EQ(import.refused, 1U) << "the older one is empty";
+  EXPECT_TRUE(is_refused(import));
+  EXPECT_NE(import.reason.find("with its latest generation"), std::string::npos) << import.reason;
   EXPECT_EQ(import.new_bits, 0U);
+}
+
+// What is refused is not made up for by what is older.
+TEST_F(SightingImportTest, RefusesWhatIsOlderThanARefusedOne) {
+  sight(mine, 0, 40'000);
+  mine.rotate_at_once(kStart);
+  sight(theirs, 80'000, 80'100);
+  theirs.rotate_at_once(kStart);
+  sight(theirs, 40'000, 80'000);
+  const SnapshotImport import = import_snapshot(snapshot_of(theirs), mine, kSeedId, rate_max());
+  EXPECT_EQ(import.merged, 0U);
+  EXPECT_EQ(import.refused, 2U);
+  EXPECT_EQ(mine.peek(key(80'000)), Sighting::First);
+}
+
+TEST_F(SightingImportTest, AnEmptySnapshotIsNeitherMergedNorRefused) {
+  const SnapshotImport import = import_snapshot(snapshot_of(theirs), mine, kSeedId, rate_max());
+  EXPECT_EQ(import.merged, 0U);
+  EXPECT_FALSE(is_refused(import));
 }
 
 TEST_F(SightingImportTest, GoesOnWhenASweepIsOver) {
@@ -141,10 +162,11 @@ TEST_F(SightingImportTest, GoesOnWhenASweepIsOver) {
 
   // One that had its first generation merged when a sweep came between.
   import.merged = 1;
+  import.looked_at = 1;
   import.new_bits = 5;
   import = import_snapshot(snapshot, mine, kSeedId, rate_max(), std::move(import));
   EXPECT_FALSE(import.is_busy);
-  EXPECT_EQ(import.merged, 2U);
+  EXPECT_EQ(import.merged, 1U);
   EXPECT_EQ(import.new_bits, 5U) << "the older generation is empty";
   EXPECT_EQ(mine.peek(key(0)), Sighting::First) << "the first was not looked at again";
 }
@@ -175,7 +197,7 @@ TEST_F(SightingImportTest, TakesWhatIsOfferedInADirectory) {
   files.set_contents(kOfferedSnapshot, whole);
   EXPECT_EQ(import_offered(files, mine, kSeedId + 1, rate_max()).refused, 1U);
   const SnapshotImport taken = import();
-  EXPECT_EQ(taken.merged, 2U);
+  EXPECT_EQ(taken.merged, 1U);
   EXPECT_GT(taken.new_bits, 30'000U);
   expect_remembered(mine, 0, 5'000);
 }
@@ -194,15 +216,17 @@ TEST(SnapshotImportAsJson, IsReadBack) {
   EXPECT_EQ(back->new_bits, import.new_bits);
   EXPECT_EQ(back->is_kept, import.is_kept);
   EXPECT_EQ(back->reason, import.reason);
-  EXPECT_EQ(to_json({}), R"({"merged":0,"refused":0,"new_bits":0,"kept":true,"reason":""})");
+  EXPECT_EQ(to_json({}),
+            R"({"merged":0,"refused":0,"new_bits":0,"damaged_bytes":0,"kept":true,"reason":""})");
 }
 
 TEST(SnapshotImportAsJson, IsNothingElse) {
   for (const char* text :
-       {"", "not found\n", "{}", "[]", R"({"merged":1,"refused":0,"new_bits":2,"kept":true})",
-        R"({"merged":-1,"refused":0,"new_bits":2,"kept":true,"reason":""})",
-        R"({"merged":"1","refused":0,"new_bits":2,"kept":true,"reason":""})",
-        R"({"merged":1,"refused":0,"new_bits":2,"kept":1,"reason":""})"})
+       {"", "not found\n", "{}", "[]",
+        R"({"merged":1,"refused":0,"new_bits":2,"damaged_bytes":0,"kept":true})",
+        R"({"merged":-1,"refused":0,"new_bits":2,"damaged_bytes":0,"kept":true,"reason":""})",
+        R"({"merged":"1","refused":0,"new_bits":2,"damaged_bytes":0,"kept":true,"reason":""})",
+        R"({"merged":1,"refused":0,"new_bits":2,"damaged_bytes":0,"kept":1,"reason":""})"})
     EXPECT_FALSE(read_snapshot_import(text)) << text;
 }
 

@@ -132,6 +132,19 @@ TEST(SightingKeeper, ADirectoryThatComesLateIsReadAndWritten) {
   EXPECT_EQ(next.known(keys, 0, 200), 200U);
 }
 
+// What the disk never took is said to be lost.
+TEST(SightingKeeper, WhatTheDiskDidNotTakeIsCounted) {
+  SimFileSystem files(6);
+  ManualClock clock;
+  Keys keys(6);
+  Process process(files, clock);
+  process.keeper.start();
+  process.is_usable = false;
+  for (int i = 0; i < 100; ++i) process.filter.sight(keys.next());
+  process.keeper.stop();
+  EXPECT_EQ(process.keeper.lost(), 100U);
+}
+
 TEST(SightingKeeper, ImportsWhatIsOfferedOneAfterTheOther) {
   SimFileSystem files(4);
   ManualClock clock;

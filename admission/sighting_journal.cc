@@ -49,7 +49,7 @@ std::span<const MarksHeader> last_generation(std::span<const MarksHeader> files)
 
 std::uint64_t SightingJournal::bytes_for(const FilterSize& size,
                                          SteadyTime::duration window) noexcept {
-  return 2 * marks_bytes(size, window) + bits_bytes(size);
+  return 2 * marks_bytes(size, window) + 2 * bits_bytes(size);
 }
 
 SightingJournal::SightingJournal(FileSystem& files, const Options& options) noexcept
@@ -62,7 +62,7 @@ bool SightingJournal::has_room_for_bits() const noexcept {
 }
 
 std::uint64_t SightingJournal::generation_bytes_max() const noexcept {
-  const std::uint64_t bits = has_room_for_bits() ? bits_bytes(options_.size) : 0;
+  const std::uint64_t bits = has_room_for_bits() ? 2 * bits_bytes(options_.size) : 0;
   return (options_.bytes_max - bits) / 2;
 }
 
@@ -150,8 +150,7 @@ Result<SightingJournal::Restored> SightingJournal::restore(TwoGenerationFilter& 
     // Where these were more than fit into a generation by now, the last few of them stay.
     if (rotations == 0 || filter.marks_in_generation() >= options_.size.keys_per_generation / 2)
       filter.rotate_at_once(steady_now);
-    if (!found->bits.empty())
-      restored.has_bits = restore_bits(found->bits.back(), filter, restored);
+    restored.has_bits = restore_bits(found->bits, filter, restored);
   }
   rotations = 0;
   generation_bytes_ = 0;
@@ -174,6 +173,14 @@ Result<SightingJournal::Restored> SightingJournal::restore(TwoGenerationFilter& 
     end_bytes_ = read->end_bytes;
   }
   return restored;
+}
+
+/// The latest that can be used: one whose writing was cut off has an older one beside it.
+bool SightingJournal::restore_bits(std::span<const std::uint64_t> numbers,
+                                   TwoGenerationFilter& filter, Restored& restored) {
+  for (; !numbers.empty(); numbers = numbers.first(numbers.size() - 1))
+    if (restore_bits(numbers.back(), filter, restored)) return true;
+  return false;
 }
 
 bool SightingJournal::restore_bits(std::uint64_t number, TwoGenerationFilter& filter,
@@ -363,6 +370,7 @@ void SightingJournal::remove_bits_but(std::uint64_t kept) {
 
 Result<> SightingJournal::rotate(WallTime now) {
   end_generation();
+  ++rotations_;
   const auto begun = begin_file(now);
   remove_bits_but(0);
   return begun;
@@ -386,21 +394,34 @@ Result<> SightingJournal::sync() {
 }
 
 Result<> SightingJournal::keep_previous(const TwoGenerationFilter& filter, WallTime now) {
+  auto bits = begin_bits(now);
+  if (!bits) return bits.error();
+  const auto written =
+      write_snapshot(*bits->file, filter, SnapshotOf::Previous, options_.seed_id, now);
+  return end_bits(std::move(*bits), written);
+}
+
+Result<SightingJournal::Bits> SightingJournal::begin_bits(WallTime now) {
   if (!has_room_for_bits()) return make_error_code(errc::no_space_on_device);
   // Bits say nothing of when: the file of marks beside them tells which generation is `previous`.
   if (auto current = open_current(now); !current) return current.error();
-  std::uint64_t number = 0;
-  auto file = create(SightingFile::Bits, number);
+  Bits bits;
+  bits.rotations = rotations_;
+  auto file = create(SightingFile::Bits, bits.number);
   if (!file) return file.error();
-  auto written = write_snapshot(**file, filter, SnapshotOf::Previous, options_.seed_id, now);
-  if (!written) {
-    const auto removed = files_.remove(sighting_file_name(SightingFile::Bits, number));
-    static_cast<void>(removed);  // without a header it is no snapshot
+  bits.file = std::move(*file);
+  return bits;
+}
+
+Result<> SightingJournal::end_bits(Bits bits, const Result<>& written) {
+  if (!written || bits.rotations != rotations_) {
+    const auto removed = files_.remove(sighting_file_name(SightingFile::Bits, bits.number));
+    static_cast<void>(removed);  // without a header it is no snapshot; a rotation removes it, too
     return written;
   }
   written_bytes_ += options_.size.memory_bytes() / 2;
   if (auto synced = files_.sync_directory(); !synced) return synced;
-  remove_bits_but(number);
+  remove_bits_but(bits.number);
   return sync();
 }
 

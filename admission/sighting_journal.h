@@ -42,7 +42,7 @@ class SightingJournal {
   };
   static constexpr std::uint64_t kLeastBytes = 4096;
   /// What the journal of such a filter takes at most, if it may: two full generations and the bits
-  /// of one.
+  /// of one, which are there twice while they are written anew.
   static std::uint64_t bytes_for(const FilterSize& size, SteadyTime::duration window) noexcept;
 
   /// Nothing is read or written before the first call. `files` outlives the journal.
@@ -75,6 +75,16 @@ class SightingJournal {
   /// Keeps what is in the filter's `previous` as bits: call after a merge. Errors: I/O;
   /// no_space_on_device where bytes_max does not allow it.
   Result<> keep_previous(const TwoGenerationFilter& filter, WallTime now);
+  /// The same in three steps, of which the long one in the middle, write_snapshot() with
+  /// SnapshotOf::Previous, needs no journal: appending and rotating go on meanwhile.
+  struct Bits {
+    std::uint64_t number = 0;
+    std::unique_ptr<File> file;
+    std::uint64_t rotations = 0;
+  };
+  Result<Bits> begin_bits(WallTime now);
+  /// Errors: that of `written`, I/O. What retired meanwhile is not kept, which is no error.
+  Result<> end_bits(Bits bits, const Result<>& written);
 
   /// Marks of the latest two generations that were not kept, or not kept any longer, because
   /// bytes_max does not allow it; since construction.
@@ -100,6 +110,8 @@ class SightingJournal {
   /// Of the last file of that generation, if that can be read.
   std::optional<MarksRead> read_generation(std::span<const MarksHeader> files, Restored& restored,
                                            const Take& take);
+  bool restore_bits(std::span<const std::uint64_t> numbers, TwoGenerationFilter& filter,
+                    Restored& restored);
   bool restore_bits(std::uint64_t number, TwoGenerationFilter& filter, Restored& restored);
   Result<std::unique_ptr<File>> open_current(WallTime now);
   Result<std::unique_ptr<File>> create(SightingFile kind, std::uint64_t& number);
@@ -122,8 +134,9 @@ class SightingJournal {
   std::uint64_t generation_marks_ = 0;  // likewise
   std::uint64_t previous_marks_ = 0;    // of the one before it
   std::uint64_t given_up_marks_ = 0;
-  std::uint64_t number_ = 0;           // of the file that takes marks; 0: none (yet)
-  std::uint64_t end_bytes_ = 0;        // where its next frame goes
+  std::uint64_t number_ = 0;     // of the file that takes marks; 0: none (yet)
+  std::uint64_t end_bytes_ = 0;  // where its next frame goes
+  std::uint64_t rotations_ = 0;
   std::uint64_t last_number_ = 0;      // that a file was ever given
   std::vector<std::string> unusable_;  // files of our names without our marks
   bool is_synced_ = true;

@@ -85,7 +85,7 @@ std::string Server::start() {
         [this](net::io_context& io, std::string_view json) {
           return purger_->purge_json(io, json, "admin");
         },
-        keeper_ ? Admin::ImportSightings([this](SightingKeeper::ImportDone done) {
+        keeper_ ? Admin::ImportSightings([this](SightingImporter::Done done) {
           keeper_->import_offered(std::move(done));
         })
                 : Admin::ImportSightings());

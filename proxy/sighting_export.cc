@@ -45,6 +45,10 @@ Result<Remembered> remember(const Settings& settings, admission::TwoGenerationFi
 Result<> write_snapshot_file(const std::string& path, Overwrite overwrite,
                              const admission::TwoGenerationFilter& filter, std::uint64_t seed_id,
                              WallTime now) {
+  std::error_code unknown;
+  const auto there = fs::symlink_status(path, unknown);
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    return make_error_code(boost::system::errc::file_exists);  // a device, a pipe, a link
   // What stands there is replaced by a whole one only; without it the name itself is taken first.
   const std::string aside =
       overwrite == Overwrite::Replace ? path + ".new." + std::to_string(::getpid()) : path;

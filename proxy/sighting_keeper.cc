@@ -59,9 +59,16 @@ void SightingKeeper::start() {
   epoch_ = filter_.epoch();
   batch_.reserve(kWaitingMax);
   thread_ = std::thread([this] { run(); });
+  importer_ = std::make_unique<SightingImporter>(
+      files_, options_, filter_, clock_,
+      [this](const std::function<void(admission::SightingJournal&)>& use) {
+        const std::lock_guard lock(journal_mutex_);
+        use(journal_);
+      });
 }
 
 void SightingKeeper::stop() {
+  if (importer_) importer_->stop();
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -70,12 +77,8 @@ void SightingKeeper::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SightingKeeper::import_offered(ImportDone done) {
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(done));
-  }
-  wake_.notify_one();
+void SightingKeeper::import_offered(SightingImporter::Done done) {
+  importer_->import_offered(std::move(done));
 }
 
 void SightingKeeper::run() {
@@ -85,12 +88,13 @@ void SightingKeeper::run() {
   while (true) {
     wake_.wait_for(lock, kTakePause, [this] { return stopping_; });
     const bool is_last = stopping_;
-    const bool imports = !is_last && !waiting_.empty();
     lock.unlock();
-    if (imports) import_next();
     const SteadyTime now = clock_.steady();
     if (is_last) write_due_ = sync_due_ = now;
-    tick(now);
+    {
+      const std::lock_guard journal_lock(journal_mutex_);
+      tick(now);
+    }
     if (is_last) return end();
     lock.lock();
   }
@@ -103,31 +107,6 @@ void SightingKeeper::end() {
            {{"count", std::to_string(batch_.size())}});
 }
 
-/// What cannot be merged during a sweep is tried again a moment later.
-void SightingKeeper::import_next() {
-  so_far_ = proxy::import_offered(files_, filter_, options_.seed_id, options_.previous_rate_max,
-                                  std::move(so_far_));
-  if (so_far_.is_busy) return;
-  SnapshotImport import = std::exchange(so_far_, {});
-  if (import.new_bits > 0 || has_unkept_bits_) {
-    const auto kept = journal_.keep_previous(filter_, clock_.wall());
-    has_unkept_bits_ = !check(kept);
-    if (has_unkept_bits_) note_unkept(import, kept.error());
-    count_written();
-  }
-  log_line(LogLevel::Info, "sightings imported",
-           {{"generations", std::to_string(import.merged)},
-            {"refused", std::to_string(import.refused)},
-            {"new_bits", std::to_string(import.new_bits)},
-            {"damaged_bytes", std::to_string(import.damaged_bytes)},
-            {"refusal", import.reason.empty() ? "none" : std::string_view(import.reason)}});
-  std::unique_lock lock(mutex_);
-  const ImportDone done = std::move(waiting_.front());
-  waiting_.pop_front();
-  lock.unlock();
-  done(std::move(import));
-}
-
 void SightingKeeper::tick(SteadyTime now) {
   if (!is_restored_ && is_usable_()) restore_late();
   const std::size_t before = batch_.size();
@@ -136,6 +115,7 @@ void SightingKeeper::tick(SteadyTime now) {
   if (now >= write_due_) {
     write_due_ = now + kWritePause;
     write();
+    count_written();
   }
   if (now >= sync_due_ && is_usable_()) {
     sync_due_ = now + kSyncPause;
@@ -176,9 +156,9 @@ void SightingKeeper::follow_rotation(std::size_t before) {
 void SightingKeeper::write() {
   if (batch_.empty() || !is_restored_ || !is_usable_()) return;
   if (check(journal_.append(batch_, clock_.wall()))) batch_.clear();
-  count_written();
 }
 
+/// What the importer had written is counted with it.
 void SightingKeeper::count_written() {
   const std::uint64_t written = journal_.written_bytes();
   written_.add(written - std::exchange(counted_bytes_, written));

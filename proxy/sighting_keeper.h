@@ -1,8 +1,8 @@
 #pragma once
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -13,7 +13,7 @@
 #include "config/clock.h"
 #include "config/file_system.h"
 #include "config/metrics.h"
-#include "proxy/sighting_import.h"
+#include "proxy/sighting_importer.h"
 
 namespace secondsight::proxy {
 
@@ -35,11 +35,8 @@ class SightingKeeper {
   /// Hands over the last marks, syncs, ends the thread.
   void stop();
 
-  /// Merges the snapshot that lies in the directory (kOfferedSnapshot) into the filter's
-  /// `previous`, and keeps it for a restart. `done` is told on the keeper's thread; never after
-  /// stop(). Any thread.
-  using ImportDone = std::function<void(SnapshotImport)>;
-  void import_offered(ImportDone done);
+  /// SightingImporter::import_offered(). Not before start().
+  void import_offered(SightingImporter::Done done);
 
   /// First sightings that did not reach the journal so far. Any thread.
   std::uint64_t lost() const noexcept { return lost_.value(); }
@@ -53,7 +50,6 @@ class SightingKeeper {
   void follow_rotation(std::size_t before);
   void write();
   void count_written();
-  void import_next();
   void tell(const admission::SightingJournal::Restored& restored);
   /// Whether it went well; the first failure after a success is logged, and the next success.
   bool check(const Result<>& done);
@@ -63,11 +59,11 @@ class SightingKeeper {
   admission::TwoGenerationFilter& filter_;
   const Clock& clock_;
   const std::function<bool()> is_usable_;
-  admission::SightingJournal journal_;
+  std::mutex journal_mutex_;
+  admission::SightingJournal journal_;  // guarded by journal_mutex_
   bool is_restored_ = false;
   bool has_failed_ = false;
-  bool has_unkept_bits_ = false;  // of an import
-  std::uint64_t epoch_ = 0;       // of the filter, when the journal's file began
+  std::uint64_t epoch_ = 0;  // of the filter, when the journal's file began
   std::vector<std::uint64_t> batch_;
   std::uint64_t counted_given_up_ = 0;  // by the journal, in lost_
   std::uint64_t counted_bytes_ = 0;     // of the journal, in written_
@@ -79,10 +75,9 @@ class SightingKeeper {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false;           // guarded by mutex_
-  std::deque<ImportDone> waiting_;  // likewise
-  SnapshotImport so_far_;           // of the import that is under way
+  bool stopping_ = false;  // guarded by mutex_
   std::thread thread_;
+  std::unique_ptr<SightingImporter> importer_;
 };
 
 }  // namespace secondsight::proxy

@@ -467,6 +467,46 @@ TEST_F(SightingJournalTest, WhatOthersSightedIsKeptBesideTheMarks) {
   EXPECT_EQ(names_in(files_).size(), 2U) << "and so are the bits";
 }
 
+// A kill while bits are written leaves a file without a header: the one before it counts.
+TEST_F(SightingJournalTest, BitsThatWereCutOffHideNoOlderOnes) {
+  Life other(files_, clocks_);
+  Keys theirs(9);
+  other.sight(theirs, 1000);
+  {
+    Life life(files_, clocks_);
+    ASSERT_TRUE(life.restore());
+    ASSERT_TRUE(life.filter.merge_into_previous(other.bits(Generation::Current), 0.01));
+    ASSERT_TRUE(life.journal.keep_previous(life.filter, clocks_.wall));
+    ASSERT_TRUE(life.journal.begin_bits(clocks_.wall));
+  }
+  files_.set_contents("sightings-0000000099.bits", std::vector<std::byte>(5000));
+  Life life(files_, clocks_);
+  const auto restored = life.restore();
+  ASSERT_TRUE(restored);
+  EXPECT_TRUE(restored->has_bits);
+  EXPECT_EQ(restored->skipped.size(), 2U);
+  EXPECT_EQ(life.known(theirs, 0, 1000), 1000U);
+}
+
+// Appending and rotating go on while bits are written; what retired meanwhile is not kept.
+TEST_F(SightingJournalTest, BitsThatRetireWhileTheyAreWrittenAreNotKept) {
+  Life life(files_, clocks_);
+  ASSERT_TRUE(life.restore());
+  life.sight(keys_, 10);
+  ASSERT_TRUE(life.write());
+  auto bits = life.journal.begin_bits(clocks_.wall);
+  ASSERT_TRUE(bits);
+  const auto written =
+      write_snapshot(*bits->file, life.filter, SnapshotOf::Previous, kSeedId, clocks_.wall);
+  ASSERT_TRUE(written);
+  clocks_.pass(kWindow);
+  life.maintain();
+  ASSERT_TRUE(life.write());
+  EXPECT_TRUE(life.journal.end_bits(std::move(*bits), written));
+  for (const std::string& name : names_in(files_))
+    EXPECT_FALSE(number_of(SightingFile::Bits, name)) << name;
+}
+
 TEST_F(SightingJournalTest, BitsOfAFilterOfAnotherSizeAreSkipped) {
   {
     Life life(files_, clocks_);

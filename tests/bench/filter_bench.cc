@@ -54,7 +54,8 @@ int main(int argc, char** argv) {
   add("help", "print this");
   try {
     options::variables_map given;
-    options::store(options::parse_command_line(argc, argv, known), given);
+    options::store(options::command_line_parser(argc, argv).options(known).positional({}).run(),
+                   given);
     options::notify(given);
     if (given.count("help") > 0) {
       std::cout << known;

@@ -308,7 +308,8 @@ std::optional<Request> read_request(int argc, char** argv) {
       "of timing, all structures in each")("json", options::value(&request.json),
                                            "where the figures go as JSON")("help", "print this");
   options::variables_map given;
-  options::store(options::parse_command_line(argc, argv, known), given);
+  options::store(options::command_line_parser(argc, argv).options(known).positional({}).run(),
+                 given);
   options::notify(given);
   if (given.count("help") > 0) {
     std::cout << known;

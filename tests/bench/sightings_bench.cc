@@ -147,7 +147,8 @@ int main(int argc, char** argv) {
       "json", options::value(&json), "where the figures go as JSON")("help", "print this");
   options::variables_map given;
   try {
-    options::store(options::parse_command_line(argc, argv, known), given);
+    options::store(options::command_line_parser(argc, argv).options(known).positional({}).run(),
+                   given);
     options::notify(given);
   } catch (const options::error& error) {
     fail(error.what());

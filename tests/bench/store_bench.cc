@@ -28,7 +28,8 @@ int main(int argc, char** argv) {
       "help", "print this");
   options::variables_map given;
   try {
-    options::store(options::parse_command_line(argc, argv, known), given);
+    options::store(options::command_line_parser(argc, argv).options(known).positional({}).run(),
+                   given);
     options::notify(given);
   } catch (const options::error& error) {
     fail(error.what());

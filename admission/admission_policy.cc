@@ -150,7 +150,7 @@ std::unique_ptr<AdmissionPolicy> make_policy(const AdmissionSettings& settings, 
     case PolicyName::Exact:
       return remember<ExactSet>(settings, now);
   }
-  CHECK(!"every policy name has its policy");
+  CHECK(false && "every policy name has its policy");
   return nullptr;
 }
 

@@ -49,7 +49,7 @@ void describe_journal(const Settings& settings, std::string& out) {
 
 /// What the policy does with its own settings, if it has any.
 std::string policy_words(const AdmissionSettings& admission) {
-  const std::string name(to_string(admission.policy));
+  std::string name(to_string(admission.policy));
   std::array<char, 32> chance{};
   std::snprintf(chance.data(), chance.size(), "%.6g", admission.probability);
   switch (admission.policy) {

@@ -12,7 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::Keys;
-using test::kStart;
 using test::kWindow;
 using test::Timed;
 

@@ -63,7 +63,7 @@ TEST(SightingFormat, GoldenSnapshotHeader) {
   filter.sight({0x0123456789ABCDEF, 0});
   ASSERT_TRUE(write_snapshot(**file, filter, SnapshotOf::Both, 0x0123456789ABCDEF, kTime));
   const auto bytes = files.contents("out.bits");
-  ASSERT_EQ(bytes.size(), 64U + 2 * 8193 * 8);
+  ASSERT_EQ(bytes.size(), 64U + std::size_t{2} * 8193 * 8);
   EXPECT_EQ(hex(std::span(bytes).first(64)),
             "326e642d62697473 0100000002000000 efcdab8967452301 e803000000000000 "
             "e803000000000000 7b28f129a2010000 0000000000000000 b3514c0276648cad");

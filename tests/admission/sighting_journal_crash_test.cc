@@ -10,7 +10,6 @@ namespace {
 
 using test::Clocks;
 using test::Keys;
-using test::kSize;
 using test::kWindow;
 using test::Life;
 using test::SimFileSystem;
@@ -18,6 +17,7 @@ using test::SimFileSystem;
 namespace errc = boost::system::errc;
 
 std::uint64_t seeds() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment
   const char* const set = std::getenv("SECONDSIGHT_JOURNAL_SEEDS");
   return set != nullptr ? std::strtoull(set, nullptr, 10) : 3;
 }

@@ -157,7 +157,10 @@ Result<SightingJournal::Restored> SightingJournal::restore(TwoGenerationFilter& 
   const std::uint64_t older_marks = restored.marks;
   const auto read = read_generation(found->latest, restored, replay);
   if (read) restored.last_mark_age = std::max(now - read->last_written, WallTime::duration::zero());
-  if (age.is_over) filter.rotate_at_once(steady_now);
+  if (age.is_over) {
+    filter.rotate_at_once(steady_now);
+    has_retired_bits_ = true;
+  }
   const bool goes_on = !age.is_over && rotations == 0;
   filter.set_generation_start(goes_on ? steady_now - age.of_generation : steady_now);
   const std::uint64_t latest_marks = restored.marks - older_marks;
@@ -316,6 +319,7 @@ Result<> SightingJournal::begin_file(WallTime now) {
   is_synced_ = false;
   is_directory_synced_ = false;
   remove_older();
+  if (std::exchange(has_retired_bits_, false)) remove_bits_but(0);
   return {};
 }
 
@@ -369,11 +373,14 @@ void SightingJournal::remove_bits_but(std::uint64_t kept) {
 }
 
 Result<> SightingJournal::rotate(WallTime now) {
+  note_rotation();
+  return begin_file(now);
+}
+
+void SightingJournal::note_rotation() noexcept {
   end_generation();
   ++rotations_;
-  const auto begun = begin_file(now);
-  remove_bits_but(0);
-  return begun;
+  has_retired_bits_ = true;
 }
 
 Result<> SightingJournal::sync() {

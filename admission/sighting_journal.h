@@ -69,6 +69,8 @@ class SightingJournal {
   Result<> append(std::span<const std::uint64_t> marks, WallTime now);
   /// The filter rotated: begins a generation, removes all but the one before it.
   Result<> rotate(WallTime now);
+  /// The same without a look at the directory, where that cannot be used: the next marks do it.
+  void note_rotation() noexcept;
   /// Makes what was appended outlive a power cut. After an error what was appended since the last
   /// success may be lost; what follows goes to a new file.
   Result<> sync();
@@ -139,6 +141,7 @@ class SightingJournal {
   std::uint64_t rotations_ = 0;
   std::uint64_t last_number_ = 0;      // that a file was ever given
   std::vector<std::string> unusable_;  // files of our names without our marks
+  bool has_retired_bits_ = false;      // to be removed with the next file
   bool is_synced_ = true;
   bool is_directory_synced_ = true;
   std::vector<std::byte> buffer_;  // for reuse

@@ -1,5 +1,6 @@
 #include "proxy/sighting_keeper.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -109,9 +110,8 @@ void SightingKeeper::end() {
 
 void SightingKeeper::tick(SteadyTime now) {
   if (!is_restored_ && is_usable_()) restore_late();
-  const std::size_t before = batch_.size();
-  take_marks();
-  if (filter_.epoch() != epoch_) follow_rotation(before);
+  const std::size_t fresh = take_marks();
+  if (filter_.epoch() != epoch_) follow_rotation(fresh);
   if (now >= write_due_) {
     write_due_ = now + kWritePause;
     write();
@@ -119,7 +119,7 @@ void SightingKeeper::tick(SteadyTime now) {
   }
   if (now >= sync_due_ && is_usable_()) {
     sync_due_ = now + kSyncPause;
-    check(journal_.sync());
+    if (const auto synced = journal_.sync(); !synced) check(synced);
   }
 }
 
@@ -134,23 +134,26 @@ void SightingKeeper::restore_late() {
   tell(*restored);
 }
 
-void SightingKeeper::take_marks() {
+std::size_t SightingKeeper::take_marks() {
+  const std::size_t before = batch_.size();
   lost_.add(filter_.take_marks(batch_));
-  if (batch_.size() <= kWaitingMax) return;
+  const std::size_t fresh = batch_.size() - before;
+  if (batch_.size() <= kWaitingMax) return fresh;
   const std::size_t excess = batch_.size() - kWaitingMax;
   lost_.add(excess);
   batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(excess));
+  return std::min(fresh, batch_.size());
 }
 
 /// No mark goes to an older generation's file than the filter put it in. The other way round costs
 /// nothing: the last marks before a rotation may be remembered a little longer.
-void SightingKeeper::follow_rotation(std::size_t before) {
+void SightingKeeper::follow_rotation(std::size_t fresh) {
   epoch_ = filter_.epoch();
-  if (!is_restored_ || !is_usable_()) return;
-  const auto of_before = std::span(batch_).first(std::min(before, batch_.size()));
+  if (!is_restored_ || !is_usable_()) return journal_.note_rotation();
+  const auto of_before = std::span(batch_).first(batch_.size() - fresh);
   if (check(journal_.append(of_before, clock_.wall())))
     batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(of_before.size()));
-  check(journal_.rotate(clock_.wall()));
+  if (const auto rotated = journal_.rotate(clock_.wall()); !rotated) check(rotated);
 }
 
 void SightingKeeper::write() {
@@ -173,6 +176,7 @@ void SightingKeeper::count_written() {
   lost_.add(given_up - std::exchange(counted_given_up_, given_up));
 }
 
+/// That marks are kept again, only marks can show: a sync may go well on a disk that is full.
 bool SightingKeeper::check(const Result<>& done) {
   if (done.has_error() && !has_failed_) {
     log_line(LogLevel::Warning, "cannot keep sightings for a restart",

@@ -46,8 +46,9 @@ class SightingKeeper {
   void tick(SteadyTime now);
   void end();
   void restore_late();
-  void take_marks();
-  void follow_rotation(std::size_t before);
+  /// How many of the batch are new.
+  std::size_t take_marks();
+  void follow_rotation(std::size_t fresh);
   void write();
   void count_written();
   void tell(const admission::SightingJournal::Restored& restored);

@@ -507,6 +507,40 @@ TEST_F(SightingJournalTest, BitsThatRetireWhileTheyAreWrittenAreNotKept) {
     EXPECT_FALSE(number_of(SightingFile::Bits, name)) << name;
 }
 
+// A rotation that the directory did not hear of, or that fell into the time without a process,
+// retires the bits, too.
+TEST_F(SightingJournalTest, BitsRetireWithAGenerationThatEndedUnnoticed) {
+  for (const bool is_noted : {true, false}) {
+    SimFileSystem files(4);
+    Clocks clocks;
+    Keys keys(4);
+    {
+      Life life(files, clocks);
+      ASSERT_TRUE(life.restore());
+      life.sight(keys, 10);
+      ASSERT_TRUE(life.write());
+      ASSERT_TRUE(life.journal.keep_previous(life.filter, clocks.wall));
+      if (is_noted) {
+        life.journal.note_rotation();
+        life.sight(keys, 10);
+        ASSERT_TRUE(life.write());
+      }
+    }
+    if (!is_noted) {
+      clocks.pass(kWindow);
+      Life life(files, clocks);
+      ASSERT_TRUE(life.restore());
+      life.sight(keys, 10);
+      ASSERT_TRUE(life.write());
+    }
+    EXPECT_EQ(names_in(files), (std::vector<std::string>{"sightings-0000000001.marks",
+                                                         "sightings-0000000003.marks"}));
+    Life next(files, clocks);
+    ASSERT_TRUE(next.restore());
+    EXPECT_EQ(next.known(keys, 0, 20), 20U);
+  }
+}
+
 TEST_F(SightingJournalTest, BitsOfAFilterOfAnotherSizeAreSkipped) {
   {
     Life life(files_, clocks_);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -143,6 +144,24 @@ TEST(SightingKeeper, WhatTheDiskDidNotTakeIsCounted) {
   for (int i = 0; i < 100; ++i) process.filter.sight(keys.next());
   process.keeper.stop();
   EXPECT_EQ(process.keeper.lost(), 100U);
+}
+
+// A disk that is full takes no marks, though a sync of what it has goes well: that is no recovery.
+TEST(SightingKeeper, ASyncDoesNotSayThatMarksAreKeptAgain) {
+  SimFileSystem files(7);
+  ManualClock clock;
+  Keys keys(7);
+  ::testing::internal::CaptureStderr();
+  {
+    Process process(files, clock);
+    process.keeper.start();
+    files.set_capacity_bytes(0);
+    for (int i = 0; i < 100; ++i) process.filter.sight(keys.next());
+    process.keeper.stop();
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("cannot keep sightings"), std::string::npos) << log;
+  EXPECT_EQ(log.find("kept for a restart again"), std::string::npos) << log;
 }
 
 TEST(SightingKeeper, ImportsWhatIsOfferedOneAfterTheOther) {
